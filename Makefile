@@ -1,0 +1,55 @@
+# Everything from a bare checkout: each target makes .venv ready first. Needs make and Python 3.11 or later.
+
+PYTHON ?= python3
+ROUNDS ?= 25
+ARGS ?=
+
+venv := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check perf lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/ready ## make .venv ready; the other targets do it by themselves
+	@:
+
+run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
+	@.venv/bin/feltd demo --rounds $(ROUNDS) --irregularities --seed 1
+
+test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
+	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow" $(ARGS)
+
+check: .venv/ready ## lint, format, types, import rules: all four, then fail if one did
+	@failed=; \
+	$(venv) -m ruff check . || failed=1; \
+	$(venv) -m ruff format --check . || failed=1; \
+	$(venv) -m mypy || failed=1; \
+	.venv/bin/lint-imports --no-logo || failed=1; \
+	test -z "$$failed"
+
+perf: .venv/ready ## measure what has a figure to keep
+	@$(venv) -m tests.perf
+
+lock: .venv-lock/bin/pip-compile ## pin the newest releases that pyproject.toml allows
+	@CUSTOM_COMPILE_COMMAND="make lock" .venv-lock/bin/python -m piptools compile --quiet --upgrade \
+		--generate-hashes --allow-unsafe --strip-extras --all-build-deps --extra dev \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+		--output-file requirements.lock pyproject.toml
+
+clean: ## remove .venv and everything that tools left behind
+	rm -rf .venv .venv-lock build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# The editable install names this folder: a checkout that was moved or copied is set up again.
+ifneq ($(shell cat .venv/ready 2>/dev/null),$(shell pwd))
+.PHONY: .venv/ready
+endif
+
+.venv/ready: requirements.lock pyproject.toml tools/setup.sh
+	@sh tools/setup.sh "$(PYTHON)"
+
+.venv-lock/bin/pip-compile:
+	@"$(PYTHON)" -m venv .venv-lock
+	@.venv-lock/bin/python -m pip install --quiet pip-tools
