@@ -1,0 +1,1 @@
+"""What the bytes of a table's devices mean. Each driver works without the daemon."""
