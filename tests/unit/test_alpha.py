@@ -1,0 +1,192 @@
+"""Frames of the Alpha protocol against the published vectors (section 5), byte for byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drivers.sign.alpha import MEMORY
+from drivers.sign.alpha_frames import (
+    CLEAR_ERRORS,
+    CLEAR_PRIORITY,
+    READ_STATUS,
+    SOFT_RESET,
+    Allocation,
+    BadFrame,
+    Frame,
+    FrameReader,
+    checksum,
+    ending,
+    header,
+    memory_map,
+    parse_frame,
+    parse_memory,
+    read_string,
+    read_text,
+    run_sequence,
+    status_names,
+    status_of,
+    string_data,
+    text_data,
+    write_string,
+    write_text,
+)
+
+HEAD = "00 00 00 00 00 01 5A 30 30 02"
+TEST = write_text("A", text_data("\x1cCTEST", position="&"))
+GREEN = write_text("A", text_data("\x1c2GREEN OK", position="&"))
+MAP_ANSWER = b"E$AAU0100FF00BAU00ABFF00CAU00ABFF00DDU07072000"
+
+VECTORS = {
+    "text": (TEST, "41 41 1B 26 62 1C 43 54 45 53 54 03 30 32 43 39 04"),
+    "green text": (GREEN, "41 41 1B 26 62 1C 32 47 52 45 45 4E 20 4F 4B 03 30 33 41 33 04"),
+    "priority off": (CLEAR_PRIORITY, "41 30 04"),
+    "memory": (
+        memory_map(MEMORY),
+        "45 24 41 41 55 30 31 30 30 46 46 30 30 4A 42 4C 30 30 34 30 30 30 30 30 03 30 35 34 45 04",
+    ),
+    "string": (
+        write_string("J", string_data("$12,345.67")),
+        "47 4A 24 31 32 2C 33 34 35 2E 36 37 03 30 32 38 30 04",
+    ),
+    "run sequence": (run_sequence("A"), "45 2E 54 55 41 03 30 31 36 32 04"),
+    "read error status": (READ_STATUS, "46 2A 03 30 30 37 35 04"),
+    "clear error status": (CLEAR_ERRORS, "45 34 03 30 30 37 45 04"),
+    "soft reset": (SOFT_RESET, "45 2C 03 30 30 37 36 04"),
+}
+
+
+@pytest.mark.parametrize(("command", "wire"), VECTORS.values(), ids=list(VECTORS))
+def test_j12_every_vector_byte_for_byte(command: bytes, wire: str) -> None:
+    assert header() + ending(command) == bytes.fromhex(HEAD + wire)
+
+
+@pytest.mark.parametrize(
+    ("command", "digits"), [(b"AAHELLO", b"01FB"), (MAP_ANSWER, b"0AAE"), (b"E.TUABC", b"01E7")]
+)
+def test_j12_checksum_counts_from_02_through_03(command: bytes, digits: bytes) -> None:
+    assert checksum(command) == digits
+
+
+def test_the_recorded_memory_map_is_read_and_written_alike() -> None:
+    found = parse_memory(MAP_ANSWER[2:])
+    assert [(a.label, a.kind, a.size) for a in found] == [
+        ("A", "A", 0x100), ("B", "A", 0xAB), ("C", "A", 0xAB), ("D", "D", 0x707)
+    ]  # fmt: skip
+    assert memory_map(found) == MAP_ANSWER
+
+
+def test_memory_cannot_be_erased_by_accident() -> None:
+    with pytest.raises(ValueError, match="erases"):
+        memory_map([])
+    with pytest.raises(ValueError, match="erases"):
+        ending(b"E$")
+    with pytest.raises(ValueError, match="frames it"):
+        ending(b"A0\x02E$")  # nor nested inside another command
+
+
+@pytest.mark.parametrize(
+    "allocation",
+    [
+        Allocation("A", "X", 10),
+        Allocation("A", "A", 0),
+        Allocation("A", "A", 0x10000),
+        Allocation("AB", "A", 1),
+        Allocation("A", "A", 1, tail="0"),
+    ],
+)
+def test_an_impossible_allocation_is_refused(allocation: Allocation) -> None:
+    with pytest.raises(ValueError, match="not a"):
+        allocation.encode()
+
+
+@pytest.mark.parametrize(
+    "record", [b"AAU0100FF0", b"AAU0000FF00", b"AXU0100FF00", b"AAXzzzzFF00", b"AAZ0100FF00"]
+)
+def test_a_bad_memory_record_is_a_bad_frame(record: bytes) -> None:
+    with pytest.raises(BadFrame):
+        parse_memory(record)
+
+
+def test_a_string_holds_125_bytes_and_only_legal_ones() -> None:
+    assert len(string_data("x" * 125)) == 125
+    with pytest.raises(ValueError, match="at most 125"):
+        string_data("x" * 126)
+    with pytest.raises(ValueError, match="at most 64"):
+        string_data("x" * 65, 64)
+    assert string_data("\t\r\x11\x12\x13\x15\x19\x1a1\x1c2\x1e") == b"\t\r\x11\x12\x13\x15\x19\x1a1\x1c2\x1e"
+    for bad in "\x00\x02\x04\x07\x0a\x10\x14\x1b\x7f\x80€":
+        with pytest.raises(ValueError, match="cannot show"):
+            string_data(bad)
+
+
+def test_a_priority_text_calls_no_string() -> None:
+    assert text_data("\x10J") == b"\x1b b\x10J"
+    with pytest.raises(ValueError, match="cannot show"):
+        text_data("\x10J", priority=True)
+    with pytest.raises(ValueError, match="at most 125"):
+        text_data("x" * 123, priority=True)
+
+
+@pytest.mark.parametrize(
+    ("sign_type", "address"), [("", "00"), ("ZZ", "00"), ("Z", "0"), ("Z", "0g"), ("\x02", "00")]
+)
+def test_an_impossible_header_is_refused(sign_type: str, address: str) -> None:
+    with pytest.raises(ValueError, match="not a"):
+        header(sign_type, address)
+
+
+def test_labels_and_run_sequences_are_checked() -> None:
+    assert (read_text("0"), read_string("J")) == (b"B0", b"HJ")
+    for label in ("", "AB", "\x02", "\x80"):
+        with pytest.raises(ValueError, match="not a label"):
+            read_text(label)
+    with pytest.raises(ValueError, match="at least one"):
+        run_sequence("")
+
+
+def test_the_status_is_one_byte_or_two_digits() -> None:
+    assert [status_of(data) for data in (b"@", b"40", b"50")] == [0x40, 0x40, 0x50]
+    assert [status_of(data) for data in (b"", b"zz", b"400")] == [None, None, None]
+    assert status_names(0x71) == ["illegal command", "checksum", "parity"]
+
+
+def test_nested_commands_and_their_checksums_are_told_apart() -> None:
+    frame = parse_frame(b"Z00\x02AAHELLO\x0301FB\x02A0")
+    assert frame == Frame("Z", "00", (b"AAHELLO", b"A0"), checked=False)
+    wrong_sums = (b"Z00\x02AAHELLO\x0301FC", b"Z00\x02AAHELLO\x0301fb")
+    for bad in (*wrong_sums, b"Z00", b"Z00AA", b"Z00\x02", b"Z00\x02\xc1"):
+        with pytest.raises(BadFrame):
+            parse_frame(bad)
+
+
+NOISE, CUT = b"\x82\x35\xff", header()[:-2]
+STREAM = header() + ending(TEST) + NOISE + header() + ending(READ_STATUS) + CUT + header() + ending(GREEN)
+
+
+def _fed(*chunks: bytes) -> list[str]:
+    reader = FrameReader()
+    return [str(found) for chunk in chunks for found in reader.feed(chunk)]
+
+
+def test_b01_every_split_gives_the_same_frames() -> None:
+    whole = _fed(STREAM)
+    assert [text for text in whole if not text.startswith("Frame")] == ["noise", "cut short"]
+    assert len(whole) == 5
+    for at in range(len(STREAM)):
+        assert _fed(STREAM[:at], STREAM[at:]) == whole
+    assert _fed(*(bytes([byte]) for byte in STREAM)) == whole
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.binary(max_size=300), max_size=10))
+def test_b04_after_any_noise_the_next_frame_is_read(chunks: list[bytes]) -> None:
+    reader = FrameReader()
+    for chunk in chunks:
+        reader.feed(chunk)
+    assert reader.feed(header() + ending(TEST))[-1] == Frame("Z", "00", (TEST,), checked=True)
+
+
+def test_a_frame_without_end_is_given_up() -> None:
+    assert _fed(header() + b"A" * 5000, header() + ending(TEST))[0] == "too long"
