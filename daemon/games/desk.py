@@ -1,0 +1,238 @@
+"""Between a table and its game: the inputs a game understands, and the desk it works at.
+
+A game is pure. It is handed one input and a :class:`Desk`; it reads facts from the desk, and
+writes on it what is to be done. It raises :class:`Refused`, and has then changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drivers.base import Command
+
+
+class Refused(Exception):
+    """An input that is not accepted: why, under which clause, and what to do instead."""
+
+    def __init__(self, reason: str, clause: str = "", todo: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.clause = clause
+        self.todo = todo
+
+
+# --- inputs ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a person did at the table (``cli.md``, "Acts"). ``args`` are as they were given.
+
+    ``key`` makes a repeated act answer the same; ``second`` is the confirming second role;
+    ``replaces`` names the record that this act corrects.
+    """
+
+    name: str
+    args: Mapping[str, str | int] = field(default_factory=dict)
+    by: str = ""
+    role: str = ""
+    second: str = ""
+    key: str = ""
+    replaces: int = 0
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Argument ``name`` as text. Raises Refused when it is missing."""
+        value = self.args.get(name, default)
+        if value is None or value == "":
+            raise Refused(f"{self.name}: {name}= is missing", todo=f"give {name}=")
+        return str(value)
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """Argument ``name`` as a whole number. Raises Refused when it is none."""
+        value = self.args.get(name, default)
+        if value is None:
+            raise Refused(f"{self.name}: {name}= is missing", todo=f"give {name}= as a whole number")
+        text = str(value)
+        if not text.lstrip("-").isdecimal() or not text.isascii() or len(text) > 18:
+            raise Refused(
+                f"{self.name}: {name}={text[:24]!r} is no whole number", todo="amounts are in minor units"
+            )
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNews:
+    """A device event as a game sees it: ``kind`` names it, ``event`` carries it."""
+
+    kind: str
+    device: str
+    event: object
+
+
+GameInput = Act | DeviceNews
+
+# --- what is to be done ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToDevice:
+    """Tell a device. ``resume``: it was told before a restart; ask what became of it first."""
+
+    device: str
+    command: Command
+    resume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something the staff must know, with its clause: an irregularity or a reminder."""
+
+    clause: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundClosed:
+    """A round ended; ``summary`` is its public account, face-down cards null."""
+
+    round_id: int
+    outcome: str
+    summary: Mapping[str, object]
+
+
+Effect = ToDevice | Note | RoundClosed
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Money from one account to another, in minor units (more than 0)."""
+
+    source: str
+    target: str
+    amount: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """A fact for the pool authority: a contribution or an award of this table."""
+
+    kind: str
+    box: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A latched condition that blocks play until an act (or ``cleared_by``) clears it."""
+
+    code: str
+    text: str
+    cleared_by: str
+    since: str = ""
+
+
+class Devices(Protocol):
+    """What a game may know of the devices of its table."""
+
+    @property
+    def mode(self) -> str:
+        """``shoe`` or ``shuffler``: where the cards of a round come from."""
+
+    @property
+    def shuffler(self) -> str:
+        """The id of the shuffler in use, "" when there is none."""
+
+    def not_ready(self) -> str:
+        """Why no round may open ("" when it may): a device missing, stale or in fault."""
+
+    def sign_is_current(self) -> bool:
+        """The sign is known to show what the table wants it to show (CS-01)."""
+
+    def bar(self, device: str, clause: str) -> None:
+        """Refuse a device until a supervisor's ``accept-device`` (CS-11d)."""
+
+    def source_ready(self) -> bool:
+        """The device that the cards come from is there and in step."""
+
+    def next_command_id(self) -> int:
+        """A number for a command that this table has not used lately (16 bits)."""
+
+
+@dataclass(slots=True)
+class Desk:
+    """One input's working place. ``at`` is the input's UTC stamp: a label, never logic."""
+
+    devices: Devices
+    seq: int
+    at: str
+    faults: dict[str, Fault]
+    effects: list[Effect] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    outbox: list[OutboxEntry] = field(default_factory=list)
+    message: str = ""
+
+    def move(self, source: str, target: str, amount: int, reason: str) -> None:
+        """Move ``amount`` minor units; nothing for 0. A negative amount is a program error."""
+        if amount < 0:
+            raise ValueError(f"negative movement: {reason}")
+        if amount:
+            self.moves.append(Move(source, target, amount, reason))
+
+    def command(self, device: str, command: Command) -> None:
+        """Tell a device, once this input is committed."""
+        self.effects.append(ToDevice(device, command))
+
+    def note(self, clause: str, detail: str) -> None:
+        self.effects.append(Note(clause, detail))
+
+    def latch(self, code: str, text: str, cleared_by: str) -> None:
+        """Latch a fault; one that is latched already keeps its first stamp."""
+        if code not in self.faults:
+            self.faults[code] = Fault(code, text, cleared_by, self.at)
+            self.effects.append(Note("", f"fault {code}: {text}"))
+
+    def unlatch(self, code: str) -> None:
+        if self.faults.pop(code, None) is not None:
+            self.effects.append(Note("", f"fault {code} cleared"))
+
+
+class Game(Protocol):
+    """What a table knows of its game, whichever it is."""
+
+    name: str
+    rules_id: str
+
+    @property
+    def phase(self) -> str:
+        """The state's name."""
+
+    @property
+    def round_id(self) -> int | None: ...
+
+    @property
+    def cards_out(self) -> bool:
+        """Cards of the running round have left the device: it cannot be changed any more."""
+
+    @property
+    def out_of_service(self) -> bool: ...
+
+    def handle(self, item: GameInput, desk: Desk) -> None:
+        """Take one input. Raises Refused, having changed nothing."""
+
+    def sign(self) -> tuple[str, str]:
+        """What the sign must show now: the meter and the announcement over it ("")."""
+
+    def check(self, balances: Mapping[str, int]) -> list[str]:
+        """Invariants that do not hold, as sentences; empty when all is well.
+
+        ``balances`` are the table's accounts in minor units.
+        """
+
+    def view(self) -> dict[str, object]:
+        """The present state for staff, face-down cards null."""
+
+    def round_view(self) -> dict[str, object] | None:
+        """The running round in the form of ``feltd round --json``."""

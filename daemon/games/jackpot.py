@@ -1,0 +1,231 @@
+"""The progressive jackpot of Caribbean Stud: its meter, and what an award takes from it (CS-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from daemon.games.hands import Category
+
+AWARDED = (
+    Category.FLUSH,
+    Category.FULL_HOUSE,
+    Category.QUADS,
+    Category.STRAIGHT_FLUSH,
+    Category.ROYAL_FLUSH,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JackpotRules:
+    """What the house sets for its progressive (CS-10). Amounts in minor units.
+
+    ``contribution`` is the exact share of a stake that goes to the pool; ``funded_by_house``
+    are the fixed levels the house pays itself. The other fields are the readings of CS-10.
+    """
+
+    stake: int
+    contribution: Fraction
+    minimum: int
+    royal_flush: int
+    straight_flush: int
+    quads: int
+    full_house: int
+    flush: int
+    pay_unit: int = 1
+    straight_flush_base: str = "round_start"  # or "sequential"
+    royal_sharing: str = "split_max"  # or "each_max"
+    award_base: str = "staged"  # or "turn"
+    funded_by_house: tuple[str, ...] = ()
+    folded: str = "lost"  # or "pays"
+
+    def fixed(self, category: Category) -> int:
+        """The fixed prize of a category, minor units."""
+        prizes = (self.flush, self.full_house, self.quads, self.straight_flush, self.royal_flush)
+        return prizes[AWARDED.index(category)]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A box that holds an awarded category with an accepted progressive bet."""
+
+    box: int
+    category: Category
+
+
+@dataclass(frozen=True, slots=True)
+class Award:
+    """What one claim is worth: ``amount`` = ``from_pool`` + ``from_house``, minor units."""
+
+    box: int
+    category: Category
+    amount: int
+    from_pool: int
+    from_house: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The awards of one round in the order of payment, and the pool before a new minimum.
+
+    ``emptied``: the pool counts as paid out in full and restarts when the round closes;
+    ``left`` is then what a division left over.
+    """
+
+    awards: tuple[Award, ...]
+    left: int
+    emptied: bool
+
+    def pool_after(self, minimum: int) -> int:
+        """The pool when the round has closed."""
+        return self.left + (minimum if self.emptied else 0)
+
+
+class PoolAuthority(Protocol):
+    """Who decides what an award is worth: this table, or the house's linked pool."""
+
+    def decide(self, claims: Sequence[Claim], pool: int) -> Decision | None:
+        """The decision, or None when it will come later as an input of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPool:
+    """The authority of a table that owns its pool: it decides in the same commit."""
+
+    rules: JackpotRules
+
+    def decide(self, claims: Sequence[Claim], pool: int) -> Decision:
+        return decide(self.rules, claims, pool)
+
+
+def payment_order(claims: Sequence[Claim]) -> list[Claim]:
+    """Seat order, but a royal that meets an unpaid straight flush comes right after the last of them.
+
+    CS-10, art. 10(4) and (7).
+    """
+    seats = sorted(claims, key=lambda claim: claim.box)
+    flushes = [c for c in seats if c.category is Category.STRAIGHT_FLUSH]
+    if not flushes:
+        return seats
+    last = flushes[-1]
+    order: list[Claim] = []
+    waiting: list[Claim] = []
+    for claim in seats:
+        if claim.category is Category.ROYAL_FLUSH and claim.box < last.box:
+            waiting.append(claim)
+            continue
+        order.append(claim)
+        if claim is last:
+            order += waiting
+    return order
+
+
+def decide(rules: JackpotRules, claims: Sequence[Claim], pool: int) -> Decision:
+    """What each claim of one round is worth (CS-10); ``pool`` is the pool of the round.
+
+    Amounts are taken in three stages (straight flushes, royals, fixed prizes), each in seat
+    order; with ``award_base = "turn"`` in the order of payment instead.
+    """
+    order = payment_order(claims)
+    turns = order if rules.award_base == "turn" else _stages(order)
+    purse = _Purse(rules, pool, royals=sum(c.category is Category.ROYAL_FLUSH for c in claims))
+    worth = {claim: purse.award(claim) for claim in turns}
+    return Decision(tuple(worth[c] for c in order), purse.left, purse.emptied)
+
+
+def _stages(claims: Sequence[Claim]) -> list[Claim]:
+    stage = {Category.STRAIGHT_FLUSH: 0, Category.ROYAL_FLUSH: 1}
+    return sorted(claims, key=lambda c: (stage.get(c.category, 2), c.box))
+
+
+class _Purse:
+    """The pool while the awards of one round are taken out of it."""
+
+    def __init__(self, rules: JackpotRules, pool: int, royals: int) -> None:
+        self.rules = rules
+        self.of_round = pool
+        self.left = pool
+        self.royals = royals
+        self.emptied = pool == 0
+        self._royal_share: int | None = None
+
+    def award(self, claim: Claim) -> Award:
+        amount = self._amount(claim.category)
+        from_pool = 0 if self._house_pays(claim.category) else min(amount, self.left)
+        self.left -= from_pool
+        self.emptied = self.emptied or claim.category is Category.ROYAL_FLUSH or self.left == 0
+        return Award(claim.box, claim.category, amount, from_pool, amount - from_pool)
+
+    def _house_pays(self, category: Category) -> bool:
+        if category.label in self.rules.funded_by_house:
+            return True
+        # Once paid out in full the rest of a division is no money for later awards.
+        return self.emptied and category is not Category.ROYAL_FLUSH
+
+    def _amount(self, category: Category) -> int:
+        fixed = self.rules.fixed(category)
+        if category is Category.ROYAL_FLUSH:
+            if self._royal_share is None:
+                self._royal_share = self._share_of_royals(fixed)
+            return self._royal_share
+        if category is Category.STRAIGHT_FLUSH:
+            whole = self.of_round if self.rules.straight_flush_base == "round_start" else self.left
+            return max(fixed, self._floor(whole // 10))
+        return fixed
+
+    def _share_of_royals(self, fixed: int) -> int:
+        if self.royals == 1:
+            return max(fixed, self.left)  # the whole pool, to the last minor unit
+        if self.rules.royal_sharing == "each_max":
+            return max(fixed, self._floor(self.left // self.royals))
+        return self._floor(max(fixed, self.left) // self.royals)
+
+    def _floor(self, amount: int) -> int:
+        return amount - amount % self.rules.pay_unit
+
+
+@dataclass(slots=True)
+class Meter:
+    """The pool and every unit that ever went through it, in minor units.
+
+    Always: ``minimums + contributed + corrected = pool + awarded + overflow`` (CS-10).
+    ``remainder`` is the carried numerator of the contribution rate: nothing is rounded away.
+    """
+
+    pool: int = 0
+    minimums: int = 0
+    contributed: int = 0
+    awarded: int = 0
+    overflow: int = 0
+    corrected: int = 0
+    remainder: int = 0
+
+    def contribution(self, stake: int, rate: Fraction) -> int:
+        """Book one stake's contribution and return it; what is below one unit is carried."""
+        whole, self.remainder = divmod(self.remainder + stake * rate.numerator, rate.denominator)
+        self.pool += whole
+        self.contributed += whole
+        return whole
+
+    def seed(self, minimum: int) -> None:
+        """The house puts the minimum in (CS-10, art. 10(8))."""
+        self.pool += minimum
+        self.minimums += minimum
+
+    def award(self, amount: int) -> None:
+        self.pool -= amount
+        self.awarded += amount
+
+    def correct(self, amount: int) -> None:
+        """A supervisor's typed correction, up or down."""
+        self.pool += amount
+        self.corrected += amount
+
+    def holds(self) -> bool:
+        """The pool equation of CS-10."""
+        return (
+            self.minimums + self.contributed + self.corrected == self.pool + self.awarded + self.overflow
+            and self.pool >= 0
+        )

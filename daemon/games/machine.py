@@ -1,0 +1,127 @@
+"""A game's round as a table of rows: the one source of its machine, its tests and its diagram."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from transitions import EventData, Machine
+from transitions.core import Condition, Transition
+
+# The library's own lines say nothing the journal does not, and cost a multiple of a trigger.
+logging.getLogger("transitions").setLevel(logging.WARNING)
+
+ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One transition: in ``source``, ``trigger`` leads to ``dest`` (None: the state stays).
+
+    ``check`` names methods that raise Refused, ``when`` methods that choose between rows of
+    one trigger, ``do`` methods that act; each takes the input and the desk.
+    """
+
+    trigger: str
+    source: tuple[Enum, ...]
+    dest: Enum | None = None
+    when: tuple[str, ...] = ()
+    check: tuple[str, ...] = ()
+    do: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """A refusal: in ``source``, ``trigger`` is not accepted, and why."""
+
+    triggers: tuple[str, ...]
+    source: tuple[Enum, ...]
+    clause: str
+    reason: str
+    todo: str = ""
+
+
+class _Condition(Condition):
+    """A condition that is bound already (see :func:`build`): there is no name to look up."""
+
+    def check(self, event_data: EventData) -> bool:
+        return bool(self.func(event_data))
+
+
+class _Transition(Transition):
+    """Of the rows of one trigger most do not fit; such a row is passed over before the library
+    writes its log lines for it. One with checks is not: they come first, and may refuse."""
+
+    condition_cls = _Condition
+
+    def execute(self, event_data: EventData) -> bool:
+        if not self.prepare and not all(condition.check(event_data) for condition in self.conditions):
+            return False
+        return super().execute(event_data)
+
+
+class _Machine(Machine):
+    """The library's machine with callbacks that are bound already."""
+
+    transition_cls = _Transition
+
+    def callbacks(self, funcs: Iterable[Callable[[EventData], object]], event_data: EventData) -> None:
+        for func in funcs:
+            func(event_data)
+
+
+def build(owner: object, states: type[Enum], initial: Enum, rows: Iterable[Row]) -> Machine:
+    """A `transitions` machine over ``rows`` whose callbacks are ``owner``'s methods.
+
+    Methods are bound once here: looking them up by name at every trigger is the largest part
+    of the library's cost.
+    """
+    machine = _Machine(
+        model=owner,
+        states=states,
+        initial=initial,
+        auto_transitions=False,
+        send_event=True,
+        model_attribute="state",
+    )
+    for row in rows:
+        machine.add_transition(
+            row.trigger,
+            list(row.source),
+            row.dest,
+            prepare=_bound(owner, row.check),
+            conditions=_bound(owner, row.when),
+            before=_bound(owner, row.do),
+        )
+    return machine
+
+
+def _bound(owner: object, names: Sequence[str]) -> list[str | Callable[..., bool | None]]:
+    return [_unpacking(getattr(owner, name)) for name in names]
+
+
+def _unpacking(method: Callable[..., Any]) -> Callable[[EventData], Any]:
+    def call(event: EventData) -> Any:
+        return method(*event.args)
+
+    return call
+
+
+def covered(rows: Iterable[Row]) -> set[tuple[Enum, str]]:
+    """Every (state, trigger) pair that has a row."""
+    return {(state, row.trigger) for row in rows for state in row.source}
+
+
+def refusals(nos: Iterable[No]) -> dict[tuple[Enum, str], No]:
+    """Every (state, trigger) pair that is refused. A pair named twice is a program error."""
+    table: dict[tuple[Enum, str], No] = {}
+    for no in nos:
+        for state in no.source:
+            for trigger in no.triggers:
+                if (state, trigger) in table:
+                    raise ValueError(f"{trigger} in {state} is refused twice")
+                table[(state, trigger)] = no
+    return table

@@ -1,0 +1,88 @@
+"""The devices of one table as the table knows them: what is ready, in use, barred, and told. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from drivers.base import NumberedCommand
+
+COMMAND_IDS = 0xFFFF
+
+
+@dataclass(slots=True)
+class Device:
+    """One device. ``epoch`` counts its restarts; with ``ordinal`` it names an event for ever,
+    which the device's own 16-bit boot id cannot."""
+
+    id: str
+    role: str  # shoe, shuffler, sign
+    ready: bool = False
+    cause: str = "absent"
+    detail: str = ""
+    serial: str = ""
+    firmware: str = ""
+    digest: str = ""
+    boot: int = -1
+    epoch: int = 0
+    ordinal: int = 0
+    faults: dict[int, str] = field(default_factory=dict)
+    cover_open: bool = False
+    barred: str = ""  # the clause under which it is refused
+
+    def trouble(self) -> str:
+        """Why this device cannot serve a round now; "" when it can."""
+        if self.barred:
+            return f"{self.id} is barred ({self.barred}): a supervisor's accept-device takes it back"
+        if not self.ready:
+            return f"{self.id} is not ready: {self.cause}" + (f" ({self.detail})" if self.detail else "")
+        if self.cover_open:
+            return f"{self.id}: the cover is open"
+        for text in self.faults.values():
+            return f"{self.id} reports: {text}"
+        return ""
+
+
+@dataclass(slots=True)
+class Rig:
+    """All devices of a table (daemon.games.desk.Devices)."""
+
+    devices: dict[str, Device]
+    mode: str
+    shuffler: str = ""
+    wanted: tuple[str, str] = ("", "")  # what the sign is to show
+    shows: tuple[str, str] | None = None  # what it is proven to show
+    told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
+    last_command_id: int = 0
+
+    def by_role(self, role: str) -> list[Device]:
+        return [device for device in self.devices.values() if device.role == role]
+
+    @property
+    def source(self) -> Device | None:
+        """The device that the cards come from."""
+        if self.mode == "shuffler":
+            return self.devices.get(self.shuffler)
+        shoes = self.by_role("shoe")
+        return shoes[0] if shoes else None
+
+    def not_ready(self) -> str:
+        source = self.source
+        if source is None:
+            return f"no {self.mode} is configured"
+        signs = self.by_role("sign")
+        if not signs:
+            return "no sign is configured"
+        return source.trouble() or signs[0].trouble()
+
+    def source_ready(self) -> bool:
+        return self.source is not None and self.source.ready
+
+    def sign_is_current(self) -> bool:
+        return self.shows == self.wanted
+
+    def bar(self, device: str, clause: str) -> None:
+        self.devices[device].barred = clause
+
+    def next_command_id(self) -> int:
+        self.last_command_id = self.last_command_id % COMMAND_IDS + 1
+        return self.last_command_id

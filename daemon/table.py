@@ -1,0 +1,341 @@
+"""One table: its running game, its devices, its latched faults and its money. Pure.
+
+``handle`` takes one input and returns what became of it. The same inputs give the same
+outcomes, whatever the clock; what an outcome asks for is done only after its commit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from daemon.games.desk import (
+    Act,
+    Desk,
+    DeviceNews,
+    Effect,
+    Fault,
+    Game,
+    Move,
+    Note,
+    OutboxEntry,
+    Refused,
+    ToDevice,
+)
+from daemon.rig import Device, Rig
+from drivers.base import (
+    CardDrawn,
+    CardsReturned,
+    CommandResult,
+    CoverMoved,
+    CutCardDrawn,
+    DeviceEvent,
+    Display,
+    FaultCleared,
+    FaultSet,
+    PacketOut,
+    PacketTaken,
+    Restarted,
+    ShuffleDone,
+    ShuffleStarted,
+    SignDiffers,
+    SignShows,
+)
+
+
+class InvariantBroken(Exception):
+    """The books do not add up: a program error, and the table stops (fail-stop)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromDevice:
+    """A device event with the device's own identity for it."""
+
+    device: str
+    event: DeviceEvent
+    boot: int = -1
+    ordinal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanged:
+    """A device became ready, or is not any more, and why."""
+
+    device: str
+    ready: bool
+    cause: str = ""
+    detail: str = ""
+    serial: str = ""
+    firmware: str = ""
+    digest: str = ""
+    boot: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The daemon started (again): no device is known to be there."""
+
+    version: str
+    simulated: tuple[str, ...] = ()
+
+
+Input = Act | FromDevice | LinkChanged | Started
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one input. A refused one has no effects and no money."""
+
+    effects: list[Effect] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    outbox: list[OutboxEntry] = field(default_factory=list)
+    refusal: Refused | None = None
+    message: str = ""
+
+
+# Which input of the game a device event is, when the device is the one in use.
+_NEWS: Mapping[type, str] = {
+    CardDrawn: "card-drawn",
+    PacketOut: "packet-out",
+    PacketTaken: "packet-taken",
+    CutCardDrawn: "cut-card",
+    ShuffleStarted: "shuffle-started",
+    ShuffleDone: "shuffle-done",
+    CardsReturned: "cards-returned",
+}
+_BRINGS_CARDS = (CardDrawn, PacketOut)
+
+
+class Table:
+    """A table with its game. Not thread-safe: one loop owns it."""
+
+    def __init__(self, table_id: str, game: Game, rig: Rig) -> None:
+        self.id = table_id
+        self.game = game
+        self.rig = rig
+        self.faults: dict[str, Fault] = {}
+        self.balances: dict[str, int] = defaultdict(int)
+        self.simulated: tuple[str, ...] = ()
+        self._acts: dict[str, Callable[[Act, Desk], None]] = {
+            "use-shuffler": self._use_shuffler,
+            "use-shoe": self._use_shoe,
+            "clear-fault": self._clear_fault,
+            "accept-device": self._accept_device,
+        }
+
+    def handle(self, item: Input, seq: int, at: str) -> Outcome:
+        """Take one input; ``seq`` is its place in the journal, ``at`` its UTC stamp.
+
+        Raises InvariantBroken when the books no longer add up.
+        """
+        desk = Desk(self.rig, seq, at, self.faults)
+        try:
+            self._dispatch(item, desk)
+        except Refused as refusal:
+            return Outcome(refusal=refusal)
+        self._show(desk)
+        if desk.moves:
+            self._post(desk.moves)
+        self._remember_commands(desk)
+        return Outcome(desk.effects, desk.moves, desk.outbox, None, desk.message)
+
+    def _dispatch(self, item: Input, desk: Desk) -> None:
+        if isinstance(item, Act):
+            self._acts.get(item.name, self.game.handle)(item, desk)
+        elif isinstance(item, FromDevice):
+            self._from_device(item, desk)
+        elif isinstance(item, LinkChanged):
+            self._link_changed(item)
+        else:
+            self._started(item, desk)
+
+    # --- money and sign -------------------------------------------------------------------
+
+    def _post(self, moves: list[Move]) -> None:
+        for move in moves:
+            self.balances[move.source] -= move.amount
+            self.balances[move.target] += move.amount
+        broken = self.game.check(self.balances)
+        if broken:
+            raise InvariantBroken("; ".join(broken))
+
+    def _show(self, desk: Desk) -> None:
+        wanted = self.game.sign()
+        if wanted != self.rig.wanted:
+            self.rig.wanted = wanted
+            self._tell_sign(desk)
+
+    def _tell_sign(self, desk: Desk) -> None:
+        for sign in self.rig.by_role("sign"):
+            desk.effects.append(ToDevice(sign.id, Display(*self.rig.wanted)))
+
+    def _remember_commands(self, desk: Desk) -> None:
+        for effect in desk.effects:
+            if isinstance(effect, ToDevice) and not isinstance(effect.command, Display):
+                self.rig.told[effect.command.command_id] = (effect.device, effect.command)
+
+    # --- life of the devices --------------------------------------------------------------
+
+    def _started(self, item: Started, desk: Desk) -> None:
+        self.simulated = item.simulated
+        for device in self.rig.devices.values():
+            device.ready, device.cause, device.detail = False, "absent", ""
+        self.rig.shows = None
+        self.rig.wanted = self.game.sign()
+        self._tell_sign(desk)
+        for name, command in self.rig.told.values():
+            desk.effects.append(ToDevice(name, command, resume=True))
+
+    def _link_changed(self, item: LinkChanged) -> None:
+        device = self.rig.devices[item.device]
+        device.ready, device.cause, device.detail = item.ready, item.cause, item.detail
+        if item.ready:
+            device.serial, device.firmware, device.digest = item.serial, item.firmware, item.digest
+            device.boot = item.boot
+        elif device.role == "sign":
+            self.rig.shows = None
+
+    def _from_device(self, item: FromDevice, desk: Desk) -> None:
+        device = self.rig.devices[item.device]
+        event = item.event
+        if isinstance(event, Restarted):
+            self._restarted(device, item.boot, desk)
+            return
+        if item.ordinal:
+            device.boot, device.ordinal = item.boot, item.ordinal
+        if isinstance(event, CommandResult):
+            self._command_result(device, event, desk)
+        elif isinstance(event, SignShows):
+            self.rig.shows = (event.meter, event.announcement)
+        elif isinstance(event, SignDiffers):
+            self.rig.shows = None
+            desk.note("CS-01", f"{device.id}: {event.reason}")
+        elif isinstance(event, CoverMoved):
+            device.cover_open = event.open
+        elif isinstance(event, FaultSet):
+            self._fault_set(device, event, desk)
+        elif isinstance(event, FaultCleared):
+            device.faults.pop(event.code, None)
+        else:
+            self._news(device, event, desk)
+
+    def _news(self, device: Device, event: DeviceEvent, desk: Desk) -> None:
+        in_use = device is self.rig.source
+        if in_use or isinstance(event, CutCardDrawn):
+            self.game.handle(DeviceNews(_NEWS[type(event)], device.id, event), desk)
+        elif isinstance(event, _BRINGS_CARDS):
+            self.game.handle(DeviceNews("stray-cards", device.id, event), desk)
+        else:
+            desk.note("", f"{device.id}, not in use: {_NEWS[type(event)]}")
+
+    def _restarted(self, device: Device, boot: int, desk: Desk) -> None:
+        device.boot, device.ordinal, device.epoch = boot, 0, device.epoch + 1
+        device.faults.clear()
+        device.cover_open = False
+        # What it was told is gone with its memory; the dealer orders it anew.
+        self.rig.told = {i: told for i, told in self.rig.told.items() if told[0] != device.id}
+        desk.note("", f"{device.id} restarted")
+        if device is self.rig.source and device.role == "shuffler":
+            self.game.handle(DeviceNews("shuffler-restarted", device.id, Restarted()), desk)
+
+    def _fault_set(self, device: Device, event: FaultSet, desk: Desk) -> None:
+        if not event.stops_deal:
+            desk.note("", f"{device.id}: {event.text}")
+            return
+        device.faults[event.code] = event.text
+        desk.note("", f"{device.id} reports: {event.text}")
+        if device is self.rig.source and device.role == "shuffler":
+            self.game.handle(DeviceNews("shuffler-fault", device.id, event), desk)
+
+    def _command_result(self, device: Device, event: CommandResult, desk: Desk) -> None:
+        if event.outcome == "accepted":
+            return
+        told = self.rig.told.pop(event.command_id, None)
+        if told is not None and event.outcome != "done":
+            name = type(told[1]).__name__.lower()
+            desk.note("", f"{device.id}: {name} {event.outcome} (detail {event.detail}); order it again")
+
+    # --- the table's own acts -------------------------------------------------------------
+
+    def _change_source(self, mode: str, shuffler: str, desk: Desk) -> None:
+        if self.game.cards_out:
+            raise Refused("cards are out: the device stays", "CS-11", "settle or void the round first")
+        if (self.rig.mode, self.rig.shuffler) == (mode, shuffler):
+            raise Refused(f"{shuffler or 'the shoe'} is in use already")
+        self.rig.mode, self.rig.shuffler = mode, shuffler
+        self.game.handle(DeviceNews("deck-source-changed", shuffler, None), desk)
+
+    def _use_shuffler(self, act: Act, desk: Desk) -> None:
+        wanted = act.text("id")
+        device = self.rig.devices.get(wanted)
+        if device is None or device.role != "shuffler":
+            raise Refused(f"there is no shuffler {wanted[:32]!r}", "CS-01", "see the configured devices")
+        if device.barred:
+            raise Refused(
+                f"{wanted} failed while dealing and is not accepted back",
+                device.barred,
+                "use another shuffler or the shoe; a supervisor's accept-device takes it back",
+            )
+        self._change_source("shuffler", wanted, desk)
+
+    def _use_shoe(self, act: Act, desk: Desk) -> None:
+        if not self.rig.by_role("shoe"):
+            raise Refused("no shoe is configured", "CS-01")
+        self._change_source("shoe", "", desk)
+
+    def _clear_fault(self, act: Act, desk: Desk) -> None:
+        code = act.text("code")
+        fault = self.faults.get(code)
+        if fault is None:
+            raise Refused(f"no fault {code[:32]!r} is latched")
+        if fault.cleared_by == "shuffle":
+            raise Refused(f"fault {code} is cleared by a new shuffle", "CS-03", "shuffle")
+        if fault.cleared_by == "supervisor" and act.role != "supervisor":
+            raise Refused(f"fault {code} is cleared by a supervisor", "", "role=supervisor")
+        act.text("text")
+        desk.unlatch(code)
+
+    def _accept_device(self, act: Act, desk: Desk) -> None:
+        wanted = act.text("id")
+        device = self.rig.devices.get(wanted)
+        if device is None:
+            raise Refused(f"there is no device {wanted[:32]!r}")
+        if not device.barred:
+            raise Refused(f"{wanted} is not barred")
+        if act.role != "supervisor":
+            raise Refused(
+                "taking a failed device back is a supervisor's act", device.barred, "role=supervisor"
+            )
+        device.barred = ""
+        desk.note("CS-11d", f"{wanted} taken back by a supervisor")
+
+    # --- what staff see -------------------------------------------------------------------
+
+    def view(self) -> dict[str, object]:
+        """The state for ``feltd status``: nothing in it tells a face-down card."""
+        return {
+            "table": self.id,
+            "game": self.game.name,
+            "rules": self.game.rules_id,
+            "mode": self.rig.mode,
+            "shuffler": self.rig.shuffler,
+            "state": self.game.phase,
+            "round": self.game.round_id,
+            "simulated": bool(self.simulated),
+            "faults": [
+                {"code": f.code, "since": f.since, "text": f.text, "cleared_by": f.cleared_by}
+                for f in self.faults.values()
+            ],
+            "sign": {
+                "wanted": {"meter": self.rig.wanted[0], "announcement": self.rig.wanted[1]},
+                "proven": self.rig.sign_is_current(),
+            },
+            "not_ready": self.rig.not_ready(),
+            **self.game.view(),
+        }
+
+
+def notes(effects: list[Effect]) -> list[Note]:
+    """The notes among effects: what staff must be told."""
+    return [effect for effect in effects if isinstance(effect, Note)]
