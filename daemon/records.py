@@ -1,0 +1,183 @@
+"""The journal's form of an input and of what became of it: plain values, faces apart.
+
+A record says everything but the faces; those are one byte a card, in order, for the sealer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+import msgspec
+
+from daemon.games.desk import Act, Effect, Note, RoundClosed, ToDevice
+from daemon.table import FromDevice, Input, LinkChanged, Outcome, Started
+from drivers import base
+from drivers.cards import DECK, FaceDownCard
+
+Plain = dict[str, Any]
+SEALED: Final = "sealed"
+
+_EVENTS: Final[Mapping[str, type]] = {
+    "card-drawn": base.CardDrawn,
+    "cut-card": base.CutCardDrawn,
+    "cover": base.CoverMoved,
+    "shuffle-started": base.ShuffleStarted,
+    "shuffle-done": base.ShuffleDone,
+    "packet-out": base.PacketOut,
+    "packet-taken": base.PacketTaken,
+    "cards-returned": base.CardsReturned,
+    "fault-set": base.FaultSet,
+    "fault-cleared": base.FaultCleared,
+    "restarted": base.Restarted,
+    "command-result": base.CommandResult,
+    "sign-shows": base.SignShows,
+    "sign-differs": base.SignDiffers,
+}
+_COMMANDS: Final[Mapping[str, type]] = {
+    "lock": base.LockShoe,
+    "unlock": base.UnlockShoe,
+    "shuffle": base.Shuffle,
+    "deal": base.Deal,
+    "stop": base.StopDeal,
+    "clear-fault": base.ClearDeviceFault,
+    "display": base.Display,
+}
+_EVENT_NAME: Final = {kind: name for name, kind in _EVENTS.items()}
+_COMMAND_NAME: Final = {kind: name for name, kind in _COMMANDS.items()}
+_FIELDS: Final = {
+    kind: tuple(field.name for field in fields(kind))
+    for kind in (*_EVENTS.values(), *_COMMANDS.values(), LinkChanged)
+}
+
+_encoder: Final = msgspec.json.Encoder(order="sorted")
+_decoder: Final = msgspec.json.Decoder()
+
+
+def encode(record: Plain) -> bytes:
+    """Canonical JSON: sorted keys, no blanks, UTF-8. The same value has the same bytes."""
+    return _encoder.encode(record)
+
+
+def decode(data: bytes) -> Plain:
+    value = _decoder.decode(data)
+    if not isinstance(value, dict):
+        raise ValueError("a record is a JSON object")
+    return value
+
+
+def _values(item: object) -> Plain:
+    return {name: getattr(item, name) for name in _FIELDS[type(item)]}
+
+
+# --- inputs ------------------------------------------------------------------------------
+
+
+def input_record(item: Input) -> tuple[Plain, bytes]:
+    """The plain form of an input, and the faces in it (one byte each, ``Card.index``)."""
+    if isinstance(item, FromDevice):
+        return _device_record(item)
+    if isinstance(item, Act):
+        return _act_record(item), b""
+    if isinstance(item, LinkChanged):
+        return {"kind": "link", **_values(item)}, b""
+    return {"kind": "started", "version": item.version, "simulated": list(item.simulated)}, b""
+
+
+def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
+    event = item.event
+    plain: Plain = {"kind": "device", "device": item.device, "event": _EVENT_NAME[type(event)]}
+    if item.ordinal or item.boot >= 0:
+        plain["boot"], plain["ordinal"] = item.boot, item.ordinal
+    if not isinstance(event, base.CardDrawn):
+        return plain | _values(event), b""
+    plain["face_up"], plain["sure"] = event.face_up, event.sure
+    plain["face"] = SEALED if event.face else None
+    return plain, bytes([event.face.turn().index]) if event.face else b""
+
+
+def _act_record(act: Act) -> Plain:
+    plain: Plain = {"kind": "act", "name": act.name, "args": dict(act.args)}
+    for name in ("by", "role", "second", "key", "replaces"):
+        value = getattr(act, name)
+        if value:
+            plain[name] = value
+    return plain
+
+
+def input_from(plain: Plain, faces: bytes) -> Input:
+    """The input of a record. Raises KeyError, ValueError or TypeError for one we never wrote."""
+    return _READERS[plain["kind"]](dict(plain), faces)
+
+
+def _read_device(plain: Plain, faces: bytes) -> FromDevice:
+    kind = _EVENTS[plain["event"]]
+    values = {name: plain[name] for name in _FIELDS[kind]}
+    if kind is base.CardDrawn and plain["face"] is not None:
+        values["face"] = FaceDownCard(DECK[faces[0]])
+    return FromDevice(plain["device"], kind(**values), plain.get("boot", -1), plain.get("ordinal", 0))
+
+
+def _read_act(plain: Plain, faces: bytes) -> Act:
+    del plain["kind"]
+    return Act(**plain)
+
+
+def _read_link(plain: Plain, faces: bytes) -> LinkChanged:
+    del plain["kind"]
+    return LinkChanged(**plain)
+
+
+def _read_started(plain: Plain, faces: bytes) -> Started:
+    return Started(plain["version"], tuple(plain["simulated"]))
+
+
+_READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
+    "device": _read_device,
+    "act": _read_act,
+    "link": _read_link,
+    "started": _read_started,
+}
+
+
+def in_clear(record: Plain, faces: bytes) -> Plain:
+    """The record with its face put back where ``sealed`` stands (canonical export)."""
+    if not faces:
+        return record
+    return record | {"input": record["input"] | {"face": DECK[faces[0]].text}}
+
+
+# --- outcomes ----------------------------------------------------------------------------
+
+
+def effect_record(effect: Effect) -> Plain:
+    if isinstance(effect, ToDevice):
+        plain = {"effect": "tell", "device": effect.device, "command": _COMMAND_NAME[type(effect.command)]}
+        return plain | _values(effect.command) | ({"resume": True} if effect.resume else {})
+    if isinstance(effect, Note):
+        return {"effect": "note", "clause": effect.clause, "detail": effect.detail}
+    assert isinstance(effect, RoundClosed)
+    return {
+        "effect": "round-closed",
+        "id": effect.round_id,
+        "outcome": effect.outcome,
+        "summary": dict(effect.summary),
+    }
+
+
+def outcome_record(at: str, input_plain: Plain, outcome: Outcome, phase: str) -> Plain:
+    """Everything that one input did, as it is journalled."""
+    record: Plain = {"at": at, "input": input_plain, "phase": phase}
+    if outcome.effects:
+        record["effects"] = [effect_record(effect) for effect in outcome.effects]
+    if outcome.moves:
+        record["money"] = [[m.source, m.target, m.amount, m.reason] for m in outcome.moves]
+    if outcome.outbox:
+        record["outbox"] = [[o.kind, o.box, o.amount] for o in outcome.outbox]
+    if outcome.message:
+        record["message"] = outcome.message
+    if outcome.refusal is not None:
+        refusal = outcome.refusal
+        record["refusal"] = {"reason": refusal.reason, "clause": refusal.clause, "todo": refusal.todo}
+    return record
