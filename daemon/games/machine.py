@@ -12,7 +12,7 @@ from transitions import EventData, Machine
 from transitions.core import Condition, Transition
 
 # The library's own lines say nothing the journal does not, and cost a multiple of a trigger.
-logging.getLogger("transitions").setLevel(logging.WARNING)
+logging.getLogger("transitions").setLevel(logging.ERROR)
 
 ANY: Final = "*"
 

@@ -84,7 +84,7 @@ class Floor:
         before = self.picture()
         outcome = self.act(name, role, second, **args)
         assert outcome.refusal is not None, f"{name} {args} was accepted"
-        assert not outcome.effects and not outcome.moves and not outcome.outbox
+        assert (outcome.effects, outcome.moves, outcome.outbox) == ([], [], [])
         assert self.picture() == before
         return f"{outcome.refusal.clause} {outcome.refusal.reason}"
 

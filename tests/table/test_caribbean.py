@@ -290,7 +290,7 @@ def test_cs_09_s6_the_dealer_does_not_qualify() -> None:
     assert results(summary)[1] == ("not-qualified", 200 * UNIT, 0)
     assert award(summary, 1) == 50_000 * UNIT
     assert floor.pool == 350_000 * UNIT
-    assert summary["boxes"][0]["cards"] == ["9H", "8H", "7H", "6H", "5H"]  # opened for the award
+    assert summary["boxes"][0]["cards"] == "9H 8H 7H 6H 5H".split()  # opened for the award
 
 
 def test_cs_09_cards_stay_face_down_when_the_dealer_does_not_qualify() -> None:
@@ -517,7 +517,7 @@ def test_cs_10_the_pool_falls_by_a_typed_correction_of_two_roles_only() -> None:
 def test_cs_11c_s1_a_card_for_a_box_without_a_bet() -> None:
     floor = Floor()
     floor.bets(1, 2, 4)
-    cards = ["KS", "QH", "7S", "AD", "AC", "KD", "JH", "QC", "KH", "8C", "9H", "10S", "9D", "5H", "6H", "7D", "6C", "3D", "2H", "4S", "3S"]
+    cards = "KS QH 7S AD AC KD JH QC KH 8C 9H 10S 9D 5H 6H 7D 6C 3D 2H 4S 3S".split()
     floor.draw(" ".join(cards[:3]))
     floor.do("empty-box", box=3, first=3)
     floor.draw(" ".join(cards[3:]))
@@ -582,7 +582,7 @@ def test_cs_11c_is_not_for_a_box_with_a_bet() -> None:
 def test_cs_11b_s3_a_dealers_card_stays_up_and_the_fifth_goes_down() -> None:
     floor = Floor()
     floor.bets(1, 3)
-    cards = ["10S", "QS", "9C", "10D", "JS", "AH", "7C", "8D", "KD", "5H", "6H", "6S", "2D", "4C", "2H"]
+    cards = "10S QS 9C 10D JS AH 7C 8D KD 5H 6H 6S 2D 4C 2H".split()
     floor.draw(" ".join(cards[:6]))
     floor.do("expose", box="dealer", card=2)
     floor.draw(" ".join(cards[6:]))
@@ -791,7 +791,7 @@ def test_face_down_cards_are_in_no_view_and_no_text() -> None:
     floor.bets(1, 2)
     floor.deal({1: "KS KD 8C 5H 4D", 2: "QH JH 9H 6H 2H"}, "AS QC 9D 6C 3S")
     said = repr((floor.picture(), floor.game.round, floor.table.view(), floor.last))
-    for text in ["KS", "KD", "8C", "QH", "JH", "9H", "AS", "QC"]:
+    for text in "KS KD 8C QH JH 9H AS QC".split():
         assert f"'{text}'" not in said
     assert "'3S'" in said
     assert card("KS") != card("KD")

@@ -224,7 +224,7 @@ def _became(floor: Floor, trigger: str) -> str:
 
 
 def _cells(table: str) -> dict[tuple[str, str], str]:
-    head, *lines = [line for line in table.strip().splitlines()]
+    head, *lines = table.strip().splitlines()
     states = [word.strip() for word in head.split("|")][1:]
     cells = {}
     for line in lines:

@@ -15,7 +15,7 @@ from daemon.games.caribbean.round import (
     Progressive,
     Round,
 )
-from daemon.games.caribbean.rows import LIVE, REFUSALS, ROWS, TRIGGERS, Phase
+from daemon.games.caribbean.rows import ACTS, LIVE, NEWS, REFUSALS, ROWS, Phase
 from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules
 from daemon.games.caribbean.settlement import Result, Stake, settle
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, OutboxEntry, Refused, RoundClosed
@@ -75,8 +75,8 @@ class Caribbean:
 
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused with the clause, the state unchanged."""
-        trigger = item.name if isinstance(item, Act) else item.kind
-        if trigger not in TRIGGERS:
+        trigger, known = (item.name, ACTS) if isinstance(item, Act) else (item.kind, NEWS)
+        if trigger not in known:
             raise Refused(f"{trigger[:32]!r} is not known at this game", todo="see the acts of this game")
         no = _REFUSED.get((self.state, trigger))
         if no is not None:
