@@ -1,0 +1,1 @@
+"""Drivers and simulators of automatic shuffling machines."""
