@@ -1,0 +1,1 @@
+"""Benchmarks: ratios within one run, interleaved, as medians. Never a timed test."""
