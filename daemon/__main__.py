@@ -1,0 +1,5 @@
+"""``python -m daemon``: the same program as ``feltd``."""
+
+from daemon.cli import main
+
+main()

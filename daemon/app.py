@@ -1,0 +1,271 @@
+"""The service of one table: builds the objects, runs the loop, and ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import socket
+import sqlite3
+import stat
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+
+from daemon import __version__
+from daemon.audit import verify
+from daemon.build import build_ports, build_table, known_acts
+from daemon.clock import SystemClock
+from daemon.config import Settings
+from daemon.control import create_app
+from daemon.engine import FailStop, RecoveryError, recover
+from daemon.journal import JournalError, SqliteJournal, create, header_bytes, open_journal
+from daemon.links.serial import SerialLink
+from daemon.log import Log
+from daemon.records import decode
+from daemon.registry import LINES
+from daemon.sealer import SealError, create_key, load_key
+from daemon.service import Service
+from daemon.table import InvariantBroken, Table
+
+ACCESS: Final = 0o660
+BACKLOG: Final = 64
+GRACE: Final = 1  # seconds that open requests get at the end
+
+
+class StartError(Exception):
+    """The daemon cannot start; the text is one sentence for the operator."""
+
+
+def run(settings: Settings) -> int:
+    """Run the table until SIGTERM or SIGINT. Returns the exit code: 0, or 1 with a sentence on stderr."""
+    log = Log()
+    try:
+        with _sole_owner(settings.journal):
+            journal = _journal(settings)
+            with contextlib.closing(journal):
+                asyncio.run(_serve(settings, journal, _recovered(settings, journal, log), log))
+        return 0
+    except (StartError, JournalError, SealError, RecoveryError, FailStop) as error:
+        return _ended(log, str(error))
+    except InvariantBroken as error:
+        return _ended(log, f"the books do not add up: {error}")
+    except sqlite3.Error as error:
+        return _ended(log, f"{settings.journal}: {error}; the file is kept as it is")
+    finally:
+        log.close()
+
+
+def _ended(log: Log, sentence: str) -> int:
+    log("ended", reason=sentence)
+    log.close()  # so that the sentence is the last line
+    print(f"feltd: {sentence}", file=sys.stderr)
+    return 1
+
+
+# --- state: lock, key, journal ------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _sole_owner(journal: Path) -> Iterator[None]:
+    """Hold the lock file of the journal. Raises StartError, naming the process that holds it."""
+    if not journal.parent.is_dir():
+        raise StartError(f"{journal}: the folder does not exist; make it, or correct table.journal")
+    path = journal.with_name(f"{journal.name}.lock")
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(lock, 20).decode("ascii", "replace").strip() or "unknown"
+            raise StartError(f"{journal} is in use by another daemon (pid {holder})") from None
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _journal(settings: Settings) -> SqliteJournal:
+    """The journal of this table, made with its key only when neither is there."""
+    journal, key = settings.journal, settings.key
+    if not journal.exists() and not key.exists():
+        _create(settings)
+    elif not journal.exists():
+        raise StartError(f"{journal} is missing beside its key {key}: put it back, or move the key away")
+    elif not key.exists():
+        raise StartError(
+            f"{key} is missing beside the journal {journal}: put it back, or move the journal away"
+        )
+    opened = open_journal(journal, load_key(key))
+    try:
+        _require_sound(journal)
+        _require_ours(settings)
+    except StartError:
+        opened.close()
+        raise
+    return opened
+
+
+def _create(settings: Settings) -> None:
+    header = header_bytes(settings.table_id, settings.game, SystemClock().utc(), settings.simulated)
+    try:
+        create_key(settings.key)
+        create(settings.journal, header)
+    except OSError as error:
+        raise StartError(f"{error.filename or settings.key}: {error.strerror}") from None
+
+
+def _require_sound(journal: Path) -> None:
+    """Sums and chain hold: a replay alone would not see what it does not compare."""
+    found = verify(journal)
+    if not found["verified"]:
+        raise StartError(f"{journal} is damaged: {found['errors'][0]}")
+
+
+def _require_ours(settings: Settings) -> None:
+    """The header's table and game are this one's; real and simulated money do not mix."""
+    with contextlib.closing(
+        sqlite3.connect(f"{settings.journal.absolute().as_uri()}?mode=ro", uri=True)
+    ) as db:
+        header = decode(db.execute("SELECT value FROM meta WHERE key = 'header'").fetchone()[0])
+    for what, ours in (("table", settings.table_id), ("game", settings.game)):
+        if header[what] != ours:
+            raise StartError(f"{settings.journal} belongs to {what} {header[what]!r}, not {ours!r}")
+    if bool(header["simulated"]) != bool(settings.simulated):
+        began = "simulated" if header["simulated"] else "real"
+        raise StartError(f"{settings.journal} was begun with {began} devices only: name another journal")
+
+
+def _recovered(settings: Settings, journal: SqliteJournal, log: Log) -> Table:
+    table = build_table(settings)
+    records = recover(table, journal)
+    log("recovered", records=records, state=table.game.phase, round=table.game.round_id)
+    return table
+
+
+# --- the socket ---------------------------------------------------------------------------------
+
+
+def _bound(path: Path) -> socket.socket:
+    """A listening socket, 0660 from its first moment. Raises StartError; takes a dead one's place."""
+    _clear_stale(path)
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o777 & ~ACCESS)
+    try:
+        listener.bind(str(path))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise StartError(f"{path}: {error.strerror}") from None
+    finally:
+        os.umask(before)
+    return listener
+
+
+def _clear_stale(path: Path) -> None:
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except OSError:
+        return  # not there, or bind says better what is wrong
+    if not is_socket:
+        raise StartError(f"{path} is there and is no socket: move it away, or correct table.socket")
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise StartError(f"{path}: {error.strerror or 'does not answer'}") from None
+            return
+    raise StartError(f"{path} is in use: another daemon listens there")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: signals are the service's."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _server(service: Service, settings: Settings) -> _Server:
+    return _Server(
+        uvicorn.Config(
+            create_app(service, known_acts(settings)),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+    )
+
+
+# --- the loop -----------------------------------------------------------------------------------
+
+
+async def _serve(settings: Settings, journal: SqliteJournal, table: Table, log: Log) -> None:
+    """Serve until told to end. Raises the FailStop, or whatever else stopped the engine."""
+    listener = _bound(settings.socket)
+    try:
+        links = {device.id: SerialLink(device.link, LINES[device.protocol]) for device in settings.devices}
+        service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log)
+        _end_on_signals(service, log)
+        service.start(__version__, settings.simulated)
+        server = _server(service, settings)
+        serving = asyncio.create_task(server.serve([listener]))
+        serving.add_done_callback(lambda _: service.stop())
+        _notify("READY=1")
+        log("started", table=settings.table_id, version=__version__, simulated=list(settings.simulated))
+        await service.over.wait()
+        _notify("STOPPING=1")
+        server.should_exit = True
+        await asyncio.gather(service.finish(), serving)
+    finally:
+        listener.close()
+        settings.socket.unlink(missing_ok=True)
+    if service.failure is not None:
+        raise _fail_stop(service.failure)
+    log("stopped", table=settings.table_id)
+
+
+def _fail_stop(error: Exception) -> FailStop:
+    if isinstance(error, FailStop):
+        return error
+    return FailStop(f"the table stopped: {type(error).__name__}: {error}")
+
+
+def _end_on_signals(service: Service, log: Log) -> None:
+    def end(name: str) -> None:
+        log("signal", name=name)
+        service.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end, number.name)
+
+
+def _notify(state: str) -> None:
+    """Tell the service manager, if there is one that wants to know (sd_notify)."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    name = "\0" + address[1:] if address.startswith("@") else address
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+        out.connect(name)
+        out.send(state.encode())

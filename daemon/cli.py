@@ -1,0 +1,500 @@
+"""``feltd``: the command line. Exit codes: 0 done, 1 failed or refused, 2 usage, 78 configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+
+import typer
+
+# What a command needs is imported inside it: `feltd status` must not wait for a simulator's imports.
+if TYPE_CHECKING:
+    from daemon.client import Client
+    from daemon.config import Settings
+    from daemon.games.jackpot import Claim
+
+FAILED: Final = 1
+USAGE: Final = 2
+BAD_CONFIG: Final = 78  # EX_CONFIG
+DEFAULT_SOCKET: Final = Path("/run/feltd/feltd.sock")
+RESERVED: Final = ("by", "role", "second", "key")
+
+app: Final = typer.Typer(
+    name="feltd",
+    help="The controller of a poker table.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+journal_app: Final = typer.Typer(help="Verify and export a journal.", no_args_is_help=True)
+app.add_typer(journal_app, name="journal")
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Socket = Annotated[Path, typer.Option("--socket", envvar="FELTD_SOCKET", help="The daemon's socket.")]
+Config = Annotated[Path, typer.Option("--config", help="The table's configuration.")]
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="feltd")
+
+
+# --- answers and failures --------------------------------------------------------------------
+
+
+def _tell(value: Mapping[str, Any], as_json: bool, show: Callable[[dict[str, Any]], None]) -> None:
+    if as_json:
+        print(json.dumps(value, ensure_ascii=False))
+    else:
+        show(dict(value))
+
+
+def _fail(sentence: str, as_json: bool = False) -> NoReturn:
+    print(f"feltd: {sentence}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": sentence}, ensure_ascii=False))
+    raise typer.Exit(FAILED)
+
+
+def _settings(path: Path, as_json: bool = False) -> Settings:
+    from daemon.config import ConfigError, load
+
+    try:
+        return load(path)
+    except ConfigError as error:
+        _bad_config(error.problems, as_json)
+
+
+def _bad_config(problems: Sequence[str], as_json: bool) -> NoReturn:
+    print("\n".join(problems), file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": problems[0], "problems": list(problems)}, ensure_ascii=False))
+    raise typer.Exit(BAD_CONFIG)
+
+
+@contextmanager
+def _asking(socket: Path, as_json: bool) -> Iterator[Client]:
+    from daemon.client import ApiError, Client, NotRunning
+
+    try:
+        with Client(socket) as client:
+            yield client
+    except (NotRunning, ApiError) as error:
+        _fail(str(error), as_json)
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    """``key=value`` words. Wrong usage for anything else, and for a key that is given twice."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{word!r} is not of the form key=value")
+        if key in pairs:
+            raise typer.BadParameter(f"{key}= is given twice")
+        pairs[key] = value
+    return pairs
+
+
+# --- the service -----------------------------------------------------------------------------
+
+
+@app.command()
+def run(config: Config) -> None:
+    """Run the table in the foreground until SIGTERM or SIGINT."""
+    settings = _settings(config)
+    from daemon.app import run as serve
+
+    raise typer.Exit(serve(settings))
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…")],
+    as_json: Json = False,
+) -> None:
+    """Check configurations: every error as "FILE: dotted.key: what is wrong"."""
+    from daemon.config import ConfigError, load
+
+    problems: list[str] = []
+    for file in files:
+        try:
+            load(file)
+        except ConfigError as error:
+            problems += error.problems
+    if as_json:
+        print(json.dumps({"ok": not problems, "problems": problems}, ensure_ascii=False))
+    else:
+        print("\n".join(problems) if problems else f"{len(files)} checked: no error")
+    raise typer.Exit(BAD_CONFIG if problems else 0)
+
+
+# --- what may be seen ------------------------------------------------------------------------
+
+
+@app.command()
+def status(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+    """The table now: state, round, pool, faults, devices."""
+    from daemon import show
+
+    with _asking(socket, as_json) as client:
+        _tell(client.status(), as_json, show.status)
+
+
+@app.command()
+def rounds(
+    last: Annotated[int, typer.Option(min=1, max=200, help="How many.")] = 20,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """The last rounds, newest first."""
+    from daemon import show
+
+    with _asking(socket, as_json) as client:
+        _tell({"rounds": client.rounds(last)}, as_json, lambda view: show.rounds(view["rounds"]))
+
+
+@app.command("round")
+def round_(
+    round_id: Annotated[int, typer.Argument(metavar="ID", min=1)],
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """One round: the running one, or a closed one."""
+    from daemon import show
+
+    with _asking(socket, as_json) as client:
+        _tell(client.round(round_id), as_json, show.round_)
+
+
+@app.command()
+def jackpot(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+    """The pool, the sign, and what is not paid yet."""
+    from daemon import show
+
+    with _asking(socket, as_json) as client:
+        _tell(client.jackpot(), as_json, show.jackpot)
+
+
+@app.command()
+def incidents(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+    """Irregularities of the last rounds, and latched faults."""
+    from daemon import show
+
+    with _asking(socket, as_json) as client:
+        _tell(client.incidents(), as_json, show.incidents)
+
+
+@app.command()
+def act(
+    name: str,
+    words: Annotated[list[str] | None, typer.Argument(metavar="key=value…")] = None,
+    socket: Socket = DEFAULT_SOCKET,
+    as_json: Json = False,
+) -> None:
+    """Do one operator's act, and tell what became of it. Reserved: by= role= second= key= replaces=."""
+    from daemon import show
+
+    args = _pairs(words or [])
+    who: dict[str, Any] = {key: args.pop(key) for key in RESERVED if key in args}
+    replaces = args.pop("replaces", "0")
+    if not (replaces.isascii() and replaces.isdecimal()):
+        raise typer.BadParameter(f"replaces={replaces!r} is no record's number")
+    with _asking(socket, as_json) as client:
+        answer = client.act(name, **who, replaces=int(replaces), **args)
+    _tell(answer, as_json, show.act)
+    raise typer.Exit(0 if answer["accepted"] else FAILED)
+
+
+# --- the regulation, by itself -----------------------------------------------------------------
+
+
+@app.command()
+def hand(
+    hands: Annotated[list[str], typer.Argument(metavar='"AS KS QS JS TS"…')],
+    rules: Annotated[str, typer.Option(help="The regulation that ranks them.")] = "61/2004",
+    as_json: Json = False,
+) -> None:
+    """Rank hands of five cards under a regulation."""
+    from daemon import show
+
+    if rules != "61/2004":
+        raise typer.BadParameter(f"no ranking for {rules!r} (known: 61/2004)")
+    ranked = [_ranked(text) for text in hands]
+    highest = max(each["order"] for each in ranked)
+    best = [index for index, each in enumerate(ranked) if each["order"] == highest]
+    _tell({"rules": rules, "hands": ranked, "best": best}, as_json, show.hands)
+
+
+def _ranked(text: str) -> dict[str, Any]:
+    from daemon.games.hands import category_of, qualifies, rank_61_2004
+    from drivers.cards import parse_cards
+
+    try:
+        cards = parse_cards(text)
+        order = rank_61_2004(cards)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r}: {error}") from None
+    return {
+        "cards": " ".join(card.text for card in cards),
+        "category": category_of(order).label,
+        "order": order,
+        "dealer_qualifies": qualifies(cards),
+    }
+
+
+@app.command()
+def award(
+    config: Config,
+    pool: Annotated[int, typer.Option(min=0, help="The pool as the round began, minor units.")],
+    words: Annotated[list[str], typer.Argument(metavar="BOX=CATEGORY…")],
+    as_json: Json = False,
+) -> None:
+    """What the progressive pays for a round's awarded hands (CS-10)."""
+    from daemon import show
+    from daemon.games.jackpot import LocalPool
+
+    claims = [_claim(box, category) for box, category in _pairs(words).items()]
+    rules = _settings(config, as_json).rules.jackpot
+    decision = LocalPool(rules).decide(claims, pool)
+    told = {
+        "pool": pool,
+        "awards": [
+            {
+                "box": a.box,
+                "category": a.category.label,
+                "amount": a.amount,
+                "from_pool": a.from_pool,
+                "from_house": a.from_house,
+            }
+            for a in decision.awards
+        ],
+        "pay_order": [a.box for a in decision.awards],
+        "pool_after": decision.pool_after(rules.minimum),
+    }
+    _tell(told, as_json, show.awards)
+
+
+def _claim(box: str, category: str) -> Claim:
+    from daemon.games.caribbean.rules import BOXES
+    from daemon.games.jackpot import AWARDED, Claim
+
+    awarded = {each.label: each for each in AWARDED}
+    if box not in map(str, BOXES):
+        raise typer.BadParameter(f"{box!r} is no box: 1 to {BOXES[-1]}")
+    if category not in awarded:
+        raise typer.BadParameter(f"{category!r} is not awarded: {', '.join(awarded)}")
+    return Claim(int(box), awarded[category])
+
+
+# --- the journal ---------------------------------------------------------------------------------
+
+
+@journal_app.command("verify")
+def journal_verify(file: Path, as_json: Json = False) -> None:
+    """Check the sums and the hash chain of a journal. Needs no key."""
+    from daemon import audit, show
+
+    found = audit.verify(file)
+    _tell(found, as_json, show.facts)
+    raise typer.Exit(0 if found["verified"] else FAILED)
+
+
+@journal_app.command("export")
+def journal_export(
+    file: Path,
+    out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
+    canonical: Annotated[bool, typer.Option("--canonical", help="Faces in clear, no ciphertext.")] = False,
+    key: Annotated[Path | None, typer.Option(help="The key file, for --canonical.")] = None,
+) -> None:
+    """Write a journal as JSON lines."""
+    from daemon import audit
+    from daemon.journal import JournalError
+    from daemon.sealer import SealError
+
+    try:
+        if out is None:
+            audit.export(file, sys.stdout.buffer, canonical, key)
+            sys.stdout.buffer.flush()
+        else:
+            with out.open("wb") as target:
+                audit.export(file, target, canonical, key)
+    except (JournalError, SealError) as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        _fail(f"{error.filename or out or file}: {error.strerror}")
+
+
+# --- simulation ------------------------------------------------------------------------------------
+
+
+@app.command()
+def sim(
+    role: Annotated[str, typer.Argument(metavar="shoe|shuffler|sign")],
+    protocol: Annotated[str, typer.Option(help="What it speaks: fdp, alpha.")],
+    pty: Annotated[Path | None, typer.Option(help="A fresh PTY behind this symlink.")] = None,
+    tcp: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="A listening port.")] = None,
+    control: Annotated[Path | None, typer.Option(help="The socket for test verbs.")] = None,
+    serial: Annotated[str | None, typer.Option(help="Its serial number.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The order of its cards.")] = None,
+    boot: Annotated[
+        int | None, typer.Option(min=1, max=0xFFFF, help="Its boot id; drawn if left out.")
+    ] = None,
+) -> None:
+    """Run one simulated device until SIGTERM or SIGINT."""
+    import asyncio
+
+    from daemon.simhost import SIMULATORS, run_simulator
+
+    if (role, protocol) not in SIMULATORS:
+        known = ", ".join(f"{r} {p}" for r, p in SIMULATORS)
+        raise typer.BadParameter(f"no simulated {role} speaks {protocol} (known: {known})")
+    if (pty is None) == (tcp is None):
+        raise typer.BadParameter("give one of --pty and --tcp")
+    device = SIMULATORS[role, protocol](**_traits(protocol, serial, seed, boot))
+    address = _address(tcp) if tcp else None
+    try:
+        asyncio.run(run_simulator(device, pty_path=pty, tcp=address, control_path=control))
+    except OSError as error:
+        _fail(f"{pty or tcp}: {error.strerror}")
+
+
+def _traits(protocol: str, serial: str | None, seed: int | None, boot: int | None) -> dict[str, object]:
+    """What one simulator is told. A new process is a new boot of the device, so it has a new boot id."""
+    given = {
+        key: value for key, value in (("serial", serial), ("seed", seed), ("boot", boot)) if value is not None
+    }
+    if protocol == "fdp":
+        return {"boot": int.from_bytes(os.urandom(2)) or 1, **given}
+    if given:
+        raise typer.BadParameter(f"a device that speaks {protocol} has no {' and no '.join(given)}")
+    return {}
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 0xFFFF:
+        raise typer.BadParameter(f"{text!r} is not HOST:PORT")
+    return host, int(port)
+
+
+@app.command()
+def demo(
+    game: Annotated[str, typer.Option(help="caribbean.")] = "caribbean",
+    rounds: Annotated[int, typer.Option(help="How many rounds.")] = 25,
+    speed: Annotated[float, typer.Option(help="Divides the pauses.")] = 1.0,
+    seed: Annotated[int | None, typer.Option(help="The same seed plays the same evening.")] = None,
+    irregularities: Annotated[
+        bool, typer.Option("--irregularities", help="Each case of CS-11 happens.")
+    ] = False,
+    console: Annotated[bool, typer.Option("--console", help="Serve the web page too.")] = False,
+    directory: Annotated[Path | None, typer.Option("--dir", help="Keep everything here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Watch a table play by itself on simulated devices."""
+    from daemon.demo import DemoOptions, run_demo
+
+    options = DemoOptions(
+        game=game,
+        rounds=rounds,
+        speed=speed,
+        seed=seed,
+        irregularities=irregularities,
+        console=console,
+        directory=directory,
+        as_json=as_json,
+    )
+    raise typer.Exit(run_demo(options))
+
+
+@app.command()
+def simulate(
+    game: Annotated[str, typer.Option(help="caribbean.")] = "caribbean",
+    rounds: Annotated[int, typer.Option(help="How many rounds.")] = 1000,
+    boxes: Annotated[int, typer.Option(help="Boxes with a bet, 1 to 7.")] = 7,
+    mode: Annotated[str, typer.Option(help="shoe or shuffler.")] = "shoe",
+    strategy: Annotated[str, typer.Option(help="pair-plus, akj83, ak, blind.")] = "ak",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same journal.")] = 1,
+    config: Annotated[Path | None, typer.Option(help="Take the rules from this file.")] = None,
+    journal: Annotated[Path | None, typer.Option(help="Keep the journal in this new file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Play many rounds in memory: the same table, no devices, no waiting."""
+    from daemon import show
+    from daemon.config import ConfigError
+    from daemon.simulate import SimulateOptions, SimulationError
+    from daemon.simulate import run as play
+
+    with _progress(rounds, as_json) as progress:
+        options = SimulateOptions(
+            game=game,
+            rounds=rounds,
+            boxes=boxes,
+            mode=mode,
+            strategy=strategy,
+            seed=seed,
+            config=config,
+            journal=journal,
+            progress=progress,
+        )
+        try:
+            result = play(options)
+        except ConfigError as error:
+            _bad_config(error.problems, as_json)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        except FileExistsError:
+            _fail(f"{journal}: is there already, and is kept", as_json)
+        except (SimulationError, OSError) as error:
+            _fail(str(error), as_json)
+    _tell(result, as_json, show.facts)
+    raise typer.Exit(FAILED if result["invariant_violations"] else 0)
+
+
+@contextmanager
+def _progress(total: int, as_json: bool) -> Iterator[Callable[[int], None] | None]:
+    """A bar on standard error for somebody who watches; it is moved a hundred times at most."""
+    if as_json or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task, step = bar.add_task("rounds", total=total), max(1, total // 100)
+
+        def move(done: int) -> None:
+            if done % step == 0:
+                bar.update(task, completed=done)
+
+        yield move
+
+
+@app.command()
+def diagram(
+    machine: Annotated[str, typer.Argument(metavar="caribbean|link|…")],
+    form: Annotated[str, typer.Option("--format", help="mermaid or svg.")] = "mermaid",
+) -> None:
+    """Draw a state machine from the rows that run it."""
+    from daemon.diagram import draw
+
+    try:
+        print(draw(machine, form))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@app.command()
+def version() -> None:
+    """The version of this program."""
+    from daemon import __version__
+
+    print(f"feltd {__version__}")

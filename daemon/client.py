@@ -1,0 +1,122 @@
+"""A client of a table's API on its Unix socket, for the command line, the demo and tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, cast
+from urllib.parse import quote
+
+import httpx
+
+TIMEOUT: Final = 5.0  # seconds; a held journal is answered within one
+
+Answer = dict[str, Any]
+
+
+class NotRunning(Exception):
+    """Nobody listens on the socket."""
+
+
+class ApiError(Exception):
+    """The API answered a question with a problem; the text is its detail."""
+
+
+class Client:
+    """Blocking; one connection that is opened when needed. Raises NotRunning from every call."""
+
+    def __init__(self, socket_path: Path | str, timeout: float = TIMEOUT) -> None:
+        self._path = str(socket_path)
+        self._timeout = timeout
+        self._http = httpx.Client(
+            transport=httpx.HTTPTransport(uds=self._path), base_url="http://feltd", timeout=timeout
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def status(self, after: int | None = None, wait: float | None = None) -> Answer:
+        """The table now; with ``after``, once a record later than it is committed or ``wait`` s are over."""
+        asked = {"after": after, "wait": wait}
+        return self._get("/status", {k: v for k, v in asked.items() if v is not None}, extra=wait or 0)
+
+    def rounds(self, last: int = 20) -> list[Answer]:
+        """The last rounds, newest first."""
+        return cast(list[Answer], self._get("/rounds", {"last": last})["rounds"])
+
+    def round(self, round_id: int) -> Answer:
+        """One round. Raises ApiError when there is none with this id."""
+        return self._get(f"/rounds/{round_id}")
+
+    def jackpot(self) -> Answer:
+        return self._get("/jackpot")
+
+    def devices(self) -> dict[str, Answer]:
+        return cast(dict[str, Answer], self._get("/devices")["devices"])
+
+    def incidents(self) -> Answer:
+        """``irregularities`` and ``faults``."""
+        return self._get("/incidents")
+
+    def act(
+        self,
+        name: str,
+        /,
+        key: str | None = None,
+        by: str = "",
+        role: str = "",
+        second: str = "",
+        replaces: int = 0,
+        **args: str | int,
+    ) -> Answer:
+        """Do an act. ``accepted`` says what became of it; a refusal is returned, not raised.
+
+        ``seq`` is None when the act was not even recorded (malformed, or the journal was held).
+        """
+        body = {"args": args, "by": by, "role": role, "second": second, "replaces": replaces}
+        if key is not None:
+            body["key"] = key
+        response = self._ask("POST", f"/acts/{quote(name, safe='')}", json=body)
+        answer = cast(Answer, response.json())
+        return answer if response.status_code == httpx.codes.OK else _refusal(name, answer)
+
+    def _get(self, path: str, query: dict[str, int | float] | None = None, extra: float = 0) -> Answer:
+        response = self._ask("GET", path, params=query, timeout=self._timeout + extra)
+        answer = cast(Answer, response.json())
+        if response.status_code != httpx.codes.OK:
+            raise ApiError(answer["detail"])
+        return answer
+
+    def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+        try:
+            return self._http.request(method, path, **request)
+        except httpx.TimeoutException:
+            raise NotRunning(f"{self._path}: no answer within {self._timeout:g} s") from None
+        except httpx.TransportError as error:
+            raise NotRunning(f"{self._path}: nobody answers ({error})") from None
+
+
+def _refusal(name: str, answer: Answer) -> Answer:
+    """A problem document in the form of an act's answer."""
+    return {
+        "accepted": False,
+        "seq": answer.get("seq"),
+        "act": name,
+        "state": answer.get("state"),
+        "status": answer["status"],
+        "message": "",
+        "notes": [],
+        "refusal": {
+            "reason": answer["detail"],
+            "clause": answer.get("clause", ""),
+            "todo": answer.get("todo", ""),
+        },
+    }

@@ -1,0 +1,360 @@
+"""A table's configuration: TOML into frozen settings; what is wrong is named by file and dotted key.
+
+Money is a whole number of minor units. A rate is an exact fraction in quotes, ``"71/100"``.
+Paths are relative to the folder of the file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic_core import ErrorDetails
+
+from daemon.games.caribbean.rules import CaribbeanRules
+from daemon.games.jackpot import JackpotRules
+from daemon.links.serial import parse_url
+from daemon.registry import LINES, protocols
+
+MAX_AMOUNT: Final = 10**12  # minor units: sums stay far below the 64 bits of the journal
+MAX_SOCKET_PATH: Final = 107  # bytes, sockaddr_un without its final zero
+_RATE: Final = re.compile(r"[0-9]{1,9}(/[0-9]{1,9})?")
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used. ``problems``: "FILE: dotted.key: what is wrong"."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSettings:
+    """One device. ``serial`` is the only serial number that is accepted, "" for any."""
+
+    id: str
+    role: str  # shoe, shuffler, sign
+    protocol: str
+    link: str
+    serial: str = ""
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One table. ``shuffler`` is the id of the one in use at first, "" in shoe mode."""
+
+    table_id: str
+    game: str
+    mode: str  # shoe, shuffler
+    shuffler: str
+    journal: Path
+    key: Path
+    socket: Path
+    rules: CaribbeanRules
+    devices: tuple[DeviceSettings, ...]
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The ids of the devices that are simulated."""
+        return tuple(device.id for device in self.devices if device.simulated)
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def _exact(value: object) -> Fraction:
+    if not isinstance(value, str) or not _RATE.fullmatch(value):
+        raise ValueError('must be an exact fraction in quotes, such as "71/100"')
+    numerator, _, denominator = value.partition("/")
+    if not int(denominator or 1):
+        raise ValueError("must not be divided by 0")
+    rate = Fraction(int(numerator), int(denominator or 1))
+    if not 0 < rate <= 1:
+        raise ValueError("must be more than 0 and at most 1")
+    return rate
+
+
+Money = Annotated[int, Field(gt=0, le=MAX_AMOUNT)]
+Rate = Annotated[Fraction, PlainValidator(_exact)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+Text = Annotated[str, Field(min_length=1)]
+Payer = Literal["pool", "house"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _Table(_Section):
+    id: Name
+    game: Literal["caribbean"]
+    mode: Literal["shoe", "shuffler"]
+    shuffler: Name | None = None
+    journal: Text
+    key: Text
+    socket: Text
+
+
+class _Prizes(_Section):
+    royal_flush: Money
+    straight_flush: Money
+    quads: Money
+    full_house: Money
+    flush: Money
+
+
+class _FundedBy(_Section):
+    quads: Payer = "pool"
+    full_house: Payer = "pool"
+    flush: Payer = "pool"
+
+    def house(self) -> tuple[str, ...]:
+        """The levels that the house pays itself, by their labels."""
+        return tuple(level.replace("_", "-") for level, payer in self if payer == "house")
+
+
+class _Progressive(_Section):
+    stake: Money
+    contribution: Rate
+    minimum: Money
+    pay_unit: Money = 1
+    straight_flush_base: Literal["round_start", "sequential"] = "round_start"
+    royal_sharing: Literal["split_max", "each_max"] = "split_max"
+    award_base: Literal["staged", "turn"] = "staged"
+    folded_progressive: Literal["lost", "pays"] = "lost"
+    prizes: _Prizes
+    funded_by: _FundedBy = _FundedBy()
+
+    def rules(self) -> JackpotRules:
+        prizes = self.prizes
+        return JackpotRules(
+            stake=self.stake,
+            contribution=self.contribution,
+            minimum=self.minimum,
+            royal_flush=prizes.royal_flush,
+            straight_flush=prizes.straight_flush,
+            quads=prizes.quads,
+            full_house=prizes.full_house,
+            flush=prizes.flush,
+            pay_unit=self.pay_unit,
+            straight_flush_base=self.straight_flush_base,
+            royal_sharing=self.royal_sharing,
+            award_base=self.award_base,
+            funded_by_house=self.funded_by.house(),
+            folded=self.folded_progressive,
+        )
+
+
+class _Rules(_Section):
+    version: Literal["61/2004"]
+    # The sign shows it: what a 7-bit character set has.
+    currency: Annotated[str, Field(pattern=r"^[ -~]{0,4}$")] = "$"
+    ante_min: Money
+    ante_max: Money
+    royal_odds: Annotated[int, Field(ge=50, le=100)]
+    cap: Money | None = None
+    cap_scope: Literal["box", "table"] = "box"
+    progressive: _Progressive
+
+    def rules(self) -> CaribbeanRules:
+        return CaribbeanRules(
+            ante_min=self.ante_min,
+            ante_max=self.ante_max,
+            royal_odds=self.royal_odds,
+            jackpot=self.progressive.rules(),
+            cap=self.cap,
+            cap_scope=self.cap_scope,
+            currency=self.currency,
+        )
+
+
+class _Device(_Section):
+    protocol: Text
+    link: Text
+    serial: Text | None = None
+    simulated: bool = False
+
+
+class _Devices(_Section):
+    shoe: _Device | None = None
+    shuffler: dict[Name, _Device] = Field(default_factory=dict)
+    sign: _Device
+
+    def named(self) -> Iterator[tuple[str, str, str, _Device]]:
+        """Dotted key, id, role and section of every device."""
+        if self.shoe is not None:
+            yield "devices.shoe", "shoe", "shoe", self.shoe
+        for name, device in self.shuffler.items():
+            yield f"devices.shuffler.{name}", name, "shuffler", device
+        yield "devices.sign", "sign", "sign", self.sign
+
+
+class _File(_Section):
+    table: _Table
+    rules: _Rules
+    devices: _Devices
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def load(path: Path) -> Settings:
+    """The settings of a file. Raises ConfigError with everything that is wrong in it."""
+    file = _shaped(path, _parsed(path))
+    problems = list(_contradictions(file, path.parent))
+    if problems:
+        raise ConfigError([f"{path}: {problem}" for problem in problems])
+    table = file.table
+    return Settings(
+        table_id=table.id,
+        game=table.game,
+        mode=table.mode,
+        shuffler=table.shuffler or "",
+        journal=path.parent / table.journal,
+        key=path.parent / table.key,
+        socket=path.parent / table.socket,
+        rules=file.rules.rules(),
+        devices=tuple(_devices(file, path.parent)),
+    )
+
+
+def _parsed(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: byte {error.start}: not UTF-8"]) from None
+    except tomllib.TOMLDecodeError as error:
+        what, _, place = str(error).removesuffix(")").rpartition(" (at ")
+        raise ConfigError([f"{path}: {place or 'end'}: {what}"]) from None
+
+
+def _shaped(path: Path, content: dict[str, object]) -> _File:
+    try:
+        return _File.model_validate(content)
+    except ValidationError as error:
+        problems = [f"{path}: {_dotted(found['loc'])}: {_complaint(found)}" for found in error.errors()]
+        raise ConfigError(problems) from None
+
+
+def _devices(file: _File, folder: Path) -> Iterator[DeviceSettings]:
+    for _, name, role, device in file.devices.named():
+        link = _link(device, folder)
+        yield DeviceSettings(name, role, device.protocol, link, device.serial or "", device.simulated)
+
+
+def _link(device: _Device, folder: Path) -> str:
+    """A bare path is relative to the file's folder, a URL is as it is."""
+    return device.link if ":" in device.link.partition("/")[0] else str(folder / device.link)
+
+
+# --- what is wrong with one key --------------------------------------------------------------
+
+_SECTIONS: Final = (_Table, _Rules, _Progressive, _Prizes, _FundedBy, _Device, _Devices, _File)
+_KEYS: Final = sorted({key for section in _SECTIONS for key in section.model_fields})
+_WHY_NEEDED: Final = {"devices.sign": ": the sign is always required (CS-01)"}
+_KIND: Final = {
+    "int_type": "a whole number (money in minor units)",
+    "string_type": "text in quotes",
+    "bool_type": "true or false",
+    "model_type": "a table of keys",
+    "dict_type": "a table of keys",
+}
+
+
+def _dotted(place: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in place if part != "[key]")
+
+
+def _complaint(found: ErrorDetails) -> str:
+    kind, key = found["type"], _dotted(found["loc"])
+    if kind == "missing":
+        return "missing" + _WHY_NEEDED.get(key, "")
+    if kind == "extra_forbidden":
+        return "unknown key" + _suggestion(key.rpartition(".")[2])
+    if kind == "string_pattern_mismatch":
+        what = "has a character that is not allowed, or too many"
+    elif kind == "value_error":
+        what = str(found["ctx"]["error"])
+    elif kind in _KIND:
+        what = f"must be {_KIND[kind]}"
+    else:
+        what = found["msg"].replace("Input should be", "must be").replace("String should", "must")
+    return f"{what}, not {_shown(found['input'])}"
+
+
+def _suggestion(key: str) -> str:
+    near = get_close_matches(key, _KEYS, 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+# --- what contradicts something else -----------------------------------------------------------
+
+
+def _contradictions(file: _File, folder: Path) -> Iterator[str]:
+    if file.rules.ante_min > file.rules.ante_max:
+        yield f"rules.ante_max: {file.rules.ante_max} is less than ante_min, {file.rules.ante_min}"
+    yield from _source_problems(file.table, file.devices)
+    yield from _file_problems(file.table, folder)
+    yield from _device_problems(file.devices, folder)
+
+
+def _source_problems(table: _Table, devices: _Devices) -> Iterator[str]:
+    if table.mode == "shoe":
+        if devices.shoe is None:
+            yield 'devices.shoe: missing: in mode "shoe" the cards come from it'
+        if table.shuffler is not None:
+            yield 'table.shuffler: is for mode "shuffler"; use-shuffler takes one into use later'
+    elif table.shuffler is None:
+        yield 'table.shuffler: missing: mode "shuffler" needs the id of the one in use'
+    elif table.shuffler not in devices.shuffler:
+        yield f"table.shuffler: there is no section [devices.shuffler.{table.shuffler}]"
+    for name in {"shoe", "sign"} & set(devices.shuffler):
+        yield f"devices.shuffler.{name}: this id belongs to the {name}"
+
+
+def _file_problems(table: _Table, folder: Path) -> Iterator[str]:
+    places: dict[Path, str] = {}
+    for key in ("journal", "key", "socket"):
+        place = folder / getattr(table, key)
+        if place in places:
+            yield f"table.{key}: the same file as table.{places[place]}"
+        places.setdefault(place, key)
+    if len(bytes(folder / table.socket)) > MAX_SOCKET_PATH:
+        yield f"table.socket: longer than the {MAX_SOCKET_PATH} bytes that a socket's path may have"
+
+
+def _device_problems(devices: _Devices, folder: Path) -> Iterator[str]:
+    links: dict[Path, str] = {}
+    for key, _, role, device in devices.named():
+        known = protocols(role)
+        if device.protocol not in known:
+            wanted = " or ".join(map(repr, known))
+            yield f"{key}.protocol: must be {wanted} for a {role}, not {device.protocol!r}"
+            continue
+        try:
+            path, _ = parse_url(_link(device, folder), LINES[device.protocol])
+        except ValueError as error:
+            yield f"{key}.link: {error}"
+            continue
+        port = Path(path).absolute()
+        if port in links:
+            yield f"{key}.link: the same port as {links[port]}.link"
+        links.setdefault(port, key)

@@ -1,0 +1,178 @@
+"""The engine on an event loop: its links, its alarm, and those who wait for news of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Final, ParamSpec, TypeVar
+
+from daemon.clock import Clock
+from daemon.engine import Engine, Log, Port
+from daemon.games.desk import Act
+from daemon.journal import SqliteJournal
+from daemon.links.base import Cause, Link, LinkError
+from daemon.records import Plain
+from daemon.table import Table
+from drivers.base import MILLISECOND, SECOND, Output, Send
+
+SHORTEST_SLEEP: Final = MILLISECOND  # a deadline that stands still cannot take the processor
+FAREWELL: Final = 1.5  # seconds: how long a paced sign needs for the safe text
+FAREWELL_STEP: Final = 0.02  # seconds
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Stopped(Exception):
+    """The service is ending; nothing was changed."""
+
+
+class Service:
+    """Everything that enters the engine enters here, on one loop (daemon.engine.Wires).
+
+    Whatever the engine raises is fail-stop: nothing enters any more, ``over`` is set, and
+    ``failure`` says why.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        journal: SqliteJournal,
+        ports: Mapping[str, Port],
+        links: Mapping[str, Link],
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        self.engine = Engine(table, journal, ports, clock, self, log)
+        self.journal = journal
+        self.over = asyncio.Event()
+        self.failure: Exception | None = None
+        self._links = links
+        self._clock = clock
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._news = asyncio.Event()
+        self._told = 0
+
+    # --- life -----------------------------------------------------------------------------
+
+    def start(self, version: str, simulated: tuple[str, ...]) -> None:
+        """The first input, then the first look at every link."""
+        self._enter(self.engine.start, version, simulated)
+        self._enter(self.engine.tick)
+
+    def stop(self) -> None:
+        """Let nothing in any more. Those who wait are answered."""
+        self.over.set()
+        self._news.set()
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    async def finish(self) -> None:
+        """Let go of the links; after a failure the sign is first given its safe text."""
+        self.stop()
+        if self.failure is not None:
+            with suppress(Exception):
+                await self._show_safe_text()
+        for link in self._links.values():
+            link.close()
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = error
+        self._log("fail-stop", error=type(error).__name__, text=str(error))
+        self.stop()
+
+    async def _show_safe_text(self) -> None:
+        """A sign takes its bytes at its own pace: its driver is ticked without the engine."""
+        self.engine.safe_text()
+        end = self._loop.time() + FAREWELL
+        while self._loop.time() < end:
+            now = self._clock.monotonic()
+            for port in self.engine.ports.values():
+                deadline = port.driver.deadline if port.open else None
+                if deadline is not None and deadline <= now:
+                    self._pass_on(port.id, port.driver.tick(now))
+            await asyncio.sleep(FAREWELL_STEP)
+
+    def _pass_on(self, device: str, outputs: list[Output]) -> None:
+        for output in outputs:
+            if isinstance(output, Send):
+                self._links[device].write(output.data)
+
+    # --- what enters the engine -----------------------------------------------------------
+
+    def act(self, act: Act) -> Plain | None:
+        """One act (``Engine.act``). Raises Stopped when the service is ending."""
+        if self.over.is_set():
+            raise Stopped("the daemon is stopping")
+        answer = self._enter(self.engine.act, act)
+        if self.failure is not None:
+            raise Stopped("the daemon stops: it is not certain that the act was recorded")
+        return answer
+
+    async def changed(self, after: int, wait: float) -> None:
+        """Return once a record later than ``after`` is committed, or after ``wait`` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                while self.engine.committed <= after and not self.over.is_set():
+                    await self._news.wait()
+
+    def _enter(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
+        if self.over.is_set():
+            return None
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            self._fail(error)
+            return None
+        finally:
+            self._settle()
+
+    def _settle(self) -> None:
+        """After every entrance: the alarm fits the new deadline, and news are told."""
+        if self.engine.committed != self._told:
+            self._told = self.engine.committed
+            self._news.set()
+            self._news = asyncio.Event()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        deadline = self.engine.deadline
+        if deadline is not None and not self.over.is_set():
+            due = max(deadline, self._clock.monotonic() + SHORTEST_SLEEP)
+            self._alarm = self._loop.call_at(due / SECOND, self._enter, self.engine.tick)
+
+    # --- daemon.engine.Wires --------------------------------------------------------------
+
+    def open(self, device: str) -> None:
+        # In a call of its own: the engine is still in the middle of the one that asked.
+        self._loop.call_soon(self._open, device)
+
+    def _open(self, device: str) -> None:
+        if self.over.is_set():
+            return
+        try:
+            self._links[device].open(partial(self._bytes_in, device), partial(self._lost, device))
+        except LinkError as error:
+            self._enter(self.engine.link_failed, device, error.cause, error.detail)
+        else:
+            self._enter(self.engine.link_opened, device)
+
+    def send(self, device: str, data: bytes) -> None:
+        self._links[device].write(data)
+
+    def close(self, device: str) -> None:
+        self._links[device].close()
+
+    def _bytes_in(self, device: str, data: bytes) -> None:
+        if self.failure is not None:  # the sign's answers pace its safe text
+            driver = self.engine.ports[device].driver
+            self._pass_on(device, driver.received(data, self._clock.monotonic()))
+            return
+        self._enter(self.engine.bytes_in, device, data)
+
+    def _lost(self, device: str, cause: Cause, detail: str) -> None:
+        self._enter(self.engine.link_lost, device, cause, detail)

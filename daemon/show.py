@@ -1,0 +1,208 @@
+"""What the command line prints for people: the API's answers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from daemon.games.caribbean.views import money
+
+View = dict[str, Any]
+UNKNOWN: Final = "?"
+console: Final = Console(highlight=False)
+
+
+def _print(*parts: str, style: str = "") -> None:
+    # Text, not markup: names and reasons come from outside and may hold brackets.
+    console.print(Text(" ".join(parts), style=style))
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    console.print(table)
+
+
+def _amount(value: int | None) -> str:
+    return "" if value is None else money(value, "")
+
+
+def _cards(cards: Sequence[str | None] | None) -> str:
+    return " ".join(card or UNKNOWN for card in cards or ())
+
+
+def status(view: View) -> None:
+    """``feltd status``."""
+    _print(f"Table {view['table']}: {view['game']}, {view['rules']}, {view['mode']} mode", style="bold")
+    if view["simulated"]:
+        _print("Devices are simulated.", style="yellow")
+    round_id = "" if view["round"] is None else f", round {view['round']}"
+    _print(f"State: {view['state']}{round_id}    Pool: {_amount(view['pool']['now'])}")
+    if view["not_ready"]:
+        _print(f"No round can open: {view['not_ready']}", style="yellow")
+    faults(view["faults"])
+    devices(view["devices"])
+
+
+def faults(found: Sequence[View]) -> None:
+    for fault in found:
+        _print(f"Fault {fault['code']}: {fault['text']} (cleared by: {fault['cleared_by']})", style="red")
+
+
+def devices(found: dict[str, View]) -> None:
+    columns = ("device", "role", "protocol", "state", "why", "heard", "serial", "firmware", "link")
+    _table("Devices", columns, (_device(name, device) for name, device in found.items()))
+
+
+def _device(name: str, device: View) -> Sequence[object]:
+    why = ": ".join(part for part in (device["cause"], device["detail"]) if part)
+    age = "never" if device["age_ms"] is None else f"{device['age_ms']} ms ago"
+    return (
+        name,
+        device["role"],
+        device["protocol"],
+        device["state"],
+        device["barred"] or why,
+        age,
+        device["serial"],
+        device["firmware"],
+        device["link"],
+    )
+
+
+def rounds(found: Sequence[View]) -> None:
+    """``feltd rounds``."""
+    columns = ("round", "outcome", "opened", "boxes", "dealer", "irregularities", "pool")
+    _table("Rounds", columns, (_round_row(each) for each in found))
+
+
+def _round_row(each: View) -> Sequence[object]:
+    clauses = " ".join(i["clause"] for i in each["irregularities"])
+    boxes = " ".join(str(box["box"]) for box in each["boxes"])
+    pool = _amount(each["pool"]["closed"])
+    return (
+        each["id"],
+        each["outcome"],
+        each["opened_at"],
+        boxes,
+        _cards(each["dealer"]["cards"]),
+        clauses,
+        pool,
+    )
+
+
+def round_(view: View) -> None:
+    """``feltd round ID``."""
+    _print(f"Round {view['id']}: {view['outcome']}, {view['mode']} mode, {view['opened_at']}", style="bold")
+    columns = (
+        "box",
+        "ante",
+        "raise",
+        "progressive",
+        "decision",
+        "cards",
+        "category",
+        "result",
+        "paid",
+        "award",
+    )
+    _table("Boxes", columns, (_box_row(box) for box in view["boxes"]))
+    dealer = view["dealer"]
+    _print(f"Dealer: {_cards(dealer['cards'])} {dealer['category'] or ''}")
+    for each in view["irregularities"]:
+        _print(f"{each['clause']}: {each['detail']}", style="yellow")
+
+
+def _box_row(box: View) -> Sequence[object]:
+    carried = " (carried)" if box["carried"] else ""
+    return (
+        box["box"],
+        _amount(box["ante"]),
+        _amount(box["raise"]),
+        _amount(box["progressive"]) + carried,
+        box["decision"],
+        _cards(box["cards"]),
+        box["category"],
+        box["result"],
+        _amount(box["ante_paid"] + box["raise_paid"]),
+        _amount(box["award"]),
+    )
+
+
+def jackpot(view: View) -> None:
+    """``feltd jackpot``."""
+    proven = "proven" if view["sign"]["proven"] else "not proven"
+    _print(f"Sign: {view['sign']['wanted']['meter']} ({proven})", style="bold")
+    _table("Pool", ("what", "amount"), ((key, _amount(value)) for key, value in view["pool"].items()))
+    for award in view["pending_awards"]:
+        _print(
+            f"To be paid: box {award['box']}, {award['category']}, {_amount(award['amount'])}", style="yellow"
+        )
+
+
+def incidents(view: View) -> None:
+    """``feltd incidents``."""
+    columns = ("round", "clause", "what", "at")
+    rows = ((i["round"], i["clause"], i["detail"], i["at"]) for i in view["irregularities"])
+    _table("Irregularities", columns, rows)
+    faults(view["faults"])
+
+
+def act(answer: View) -> None:
+    """What became of an act."""
+    refusal = answer["refusal"]
+    if refusal is None:
+        _print(f"accepted: {answer['act']} (record {answer['seq']}); state {answer['state']}", style="green")
+    else:
+        clause = f" ({refusal['clause']})" if refusal["clause"] else ""
+        _print(f"refused: {refusal['reason']}{clause}", style="red")
+        if refusal["todo"]:
+            _print(f"to do: {refusal['todo']}")
+    if answer["message"]:
+        _print(answer["message"])
+    for note in answer["notes"]:
+        _print(f"{note['clause']}: {note['detail']}" if note["clause"] else note["detail"], style="yellow")
+
+
+def hands(view: View) -> None:
+    """``feltd hand``."""
+    rows = (
+        (hand["cards"], hand["category"], hand["order"], "yes" if hand["dealer_qualifies"] else "no")
+        for hand in view["hands"]
+    )
+    _table(f"Hands under {view['rules']}", ("cards", "category", "order", "qualifies"), rows)
+
+
+def awards(view: View) -> None:
+    """``feltd award``."""
+    rows = (
+        (
+            award["box"],
+            award["category"],
+            *(_amount(award[key]) for key in ("amount", "from_pool", "from_house")),
+        )
+        for award in view["awards"]
+    )
+    _table(
+        "Awards in the order of payment",
+        ("box", "category", "amount", "from the pool", "from the house"),
+        rows,
+    )
+    _print(f"Pool: {_amount(view['pool'])} before, {_amount(view['pool_after'])} after")
+
+
+def facts(view: View) -> None:
+    """Any flat answer, a line a key."""
+    for key, value in view.items():
+        if isinstance(value, list):
+            for each in value:
+                _print(f"{key}: {each}")
+        else:
+            _print(f"{key}: {value}")

@@ -1,0 +1,455 @@
+"""The API over a table whose devices say what a test tells them to: views, acts, problem documents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon import control
+from daemon.build import build_table, known_acts
+from daemon.clock import SystemClock
+from daemon.config import load
+from daemon.engine import Port
+from daemon.journal import create, header_bytes, open_journal
+from daemon.links.base import Cause, LinkError, OnBytes, OnLost
+from daemon.sealer import KEY_BYTES, Sealer
+from daemon.service import Service
+from daemon.supervisor import LinkLife
+from drivers.base import (
+    CardDrawn,
+    Command,
+    Counters,
+    DeviceEvent,
+    Display,
+    Emit,
+    Identified,
+    Output,
+    ShuffleDone,
+    SignShows,
+)
+from drivers.cards import DECK, Card, FaceDownCard
+
+DEMO = Path(__file__).parents[2] / "config" / "demo.toml"
+PROBLEM = "application/problem+json"
+Api = httpx.AsyncClient
+Story = Callable[[Api, "Stage"], Awaitable[None]]
+
+
+class Told:
+    """A driver that emits what it is told to when its link brings any bytes."""
+
+    deadline = None
+
+    def __init__(self, role: str) -> None:
+        self.counters = Counters()
+        self.role = role
+        self.say: list[DeviceEvent] = []
+        self.ordinal = 0
+
+    def opened(self, now: int) -> list[Output]:
+        return [Emit(Identified(self.role, f"{self.role}-1", boot=1), 1)]
+
+    def received(self, data: bytes, now: int) -> list[Output]:
+        said, self.say = self.say, []
+        return [self._numbered(event) for event in said]
+
+    def _numbered(self, event: DeviceEvent) -> Emit:
+        self.ordinal += 1
+        return Emit(event, 1, self.ordinal)
+
+    def command(self, command: Command, now: int) -> list[Output]:
+        shows = isinstance(command, Display) and self.role == "sign"
+        return [Emit(SignShows(command.meter, command.announcement))] if shows else []  # type: ignore[union-attr]
+
+    def nothing(self, *_: object) -> list[Output]:
+        return []
+
+    resume = command
+    committed = tick = closed = nothing
+
+
+class Wire:
+    """A link that opens, if ``there``."""
+
+    def __init__(self, there: bool) -> None:
+        self.there = there
+
+    def open(self, on_bytes: OnBytes, on_lost: OnLost) -> None:
+        if not self.there:
+            raise LinkError(Cause.ABSENT, "not plugged in")
+        self.on_bytes = on_bytes
+
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+    def describe(self) -> str:
+        return "a test's wire"
+
+
+class Stage:
+    """A service whose devices are told what to say."""
+
+    def __init__(self, folder: Path, there: bool) -> None:
+        settings = load(DEMO)
+        self.file = folder / "journal.db"
+        create(self.file, header_bytes("demo", "caribbean", "", ()))
+        self.log: list[str] = []
+        table = build_table(settings)
+        self.drivers = {device.id: Told(device.role) for device in settings.devices}
+        ports = {
+            d.id: Port(d.id, self.drivers[d.id], LinkLife(d.id, d.role, None), d.protocol, d.link)
+            for d in settings.devices
+        }
+        self.wires = {device.id: Wire(there) for device in settings.devices}
+        journal = open_journal(self.file, Sealer(bytes(KEY_BYTES)))
+        self.service = Service(table, journal, ports, self.wires, SystemClock(), self._hear)
+        self.app = control.create_app(self.service, known_acts(settings))
+
+    def _hear(self, event: str, **facts: object) -> None:
+        self.log.append(f"{event} {facts}")
+
+    def device_says(self, device: str, *events: DeviceEvent) -> None:
+        self.drivers[device].say += events
+        self.wires[device].on_bytes(b"!")
+
+    def records(self) -> list[dict[str, Any]]:
+        rows = self.service.journal._db.execute("SELECT record FROM records ORDER BY seq")
+        return [json.loads(row[0]) for row in rows]
+
+
+def played(folder: Path, story: Story, there: bool = False) -> Stage:
+    async def play() -> Stage:
+        stage = Stage(folder, there)
+        stage.service.start("test", ())
+        transport = httpx.ASGITransport(stage.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://feltd") as api:
+            try:
+                await asyncio.sleep(0)  # the links are opened in a call of their own
+                await story(api, stage)
+            finally:
+                await stage.service.finish()
+        return stage
+
+    stage = asyncio.run(play())
+    stage.service.journal.close()
+    return stage
+
+
+async def do(api: Api, name: str, **args: object) -> httpx.Response:
+    return await api.post(f"/acts/{name}", json={"args": args})
+
+
+async def accepted(api: Api, name: str, **args: object) -> dict[str, Any]:
+    response = await do(api, name, **args)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def is_problem(response: httpx.Response, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == PROBLEM
+    document: dict[str, Any] = response.json()
+    assert document["status"] == status
+    assert document["title"]
+    assert document["detail"]
+    return document
+
+
+# --- acts ------------------------------------------------------------------------------------
+
+
+def test_an_accepted_act_says_what_became_of_it(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        answer = await accepted(api, "open-table")
+        assert answer["accepted"] is True
+        assert (answer["act"], answer["state"]) == ("open-table", "between-rounds")
+        assert stage.records()[answer["seq"] - 1]["input"]["name"] == "open-table"
+
+    played(tmp_path, story)
+
+
+def test_a_refusal_is_a_problem_document_and_is_journalled(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        await accepted(api, "open-table")
+        before = (await api.get("/status")).json()
+        document = is_problem(await do(api, "ante", box=1, amount=10_000), 409)
+        assert document["clause"] == "CS-06"
+        assert document["detail"] == "betting is not open"
+        assert document["todo"] == "open-betting first"
+        assert document["seq"] == stage.service.engine.committed
+        assert stage.records()[-1]["refusal"]["clause"] == "CS-06"
+        after = (await api.get("/status")).json()
+        assert after["state"] == before["state"] == document["state"]
+
+    played(tmp_path, story)
+
+
+@pytest.mark.parametrize("name", ["no-such-act", "card-drawn", "shuffle-done", "change-rules"])
+def test_an_unknown_act_is_404_and_journalled(name: str, tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        await accepted(api, "open-table")
+        document = is_problem(await do(api, name), 404)
+        assert document["act"] == name
+        record = stage.records()[-1]
+        assert (record["input"]["name"], "refusal" in record) == (name, True)
+        assert stage.service.failure is None
+
+    played(tmp_path, story)
+
+
+def test_a_repeated_key_has_the_same_answer_and_no_second_effect(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        body = {"key": "k-1", "by": "ana", "role": "dealer"}
+        first = await api.post("/acts/open-table", json=body)
+        second = await api.post("/acts/open-table", json=body)
+        assert first.json() == second.json()
+        refused = {"key": "k-2", "args": {"box": 9}}
+        assert (await api.post("/acts/ante", json=refused)).json() == (
+            await api.post("/acts/ante", json=refused)
+        ).json()
+        names = [record["input"].get("name") for record in stage.records()]
+        assert (names.count("open-table"), names.count("ante")) == (1, 1)
+
+    played(tmp_path, story)
+
+
+def test_who_did_it_is_journalled(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        who = {"by": "ana", "role": "dealer", "second": "bo", "replaces": 3}
+        seq = (await api.post("/acts/open-table", json=who)).json()["seq"]
+        said = stage.records()[seq - 1]["input"]
+        assert {key: said[key] for key in who} == who
+
+    played(tmp_path, story)
+
+
+MALFORMED: list[tuple[str, bytes]] = [
+    ("ante", b"{"),
+    ("ante", b"[]"),
+    ("ante", b'"x"'),
+    ("ante", b'{"args": {"box": 1.5}}'),
+    ("ante", b'{"args": {"box": true}}'),
+    ("ante", b'{"args": {"box": null}}'),
+    ("ante", b'{"args": {"box": [1]}}'),
+    ("ante", b'{"args": {"box": 1000000000000000000000}}'),
+    ("ante", b'{"args": {"box": "\\ud800"}}'),
+    ("ante", b'{"args": {"BOX": 1}}'),
+    ("ante", b'{"args": {"box": "' + b"9" * 501 + b'"}}'),
+    ("ante", b'{"box": 1}'),
+    ("ante", b'{"by": "\\ud800"}'),
+    ("ante", b'{"key": "two words"}'),
+    ("ante", b'{"replaces": -1}'),
+    ("ante", b'{"args": NaN}'),
+    ("ante", b"\xff"),
+    ("Ante%20", b"{}"),
+    ("a" * 60, b"{}"),
+]
+
+
+@pytest.mark.parametrize(("name", "body"), MALFORMED)
+def test_a_malformed_act_is_422_and_changes_nothing(name: str, body: bytes, tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        committed = stage.service.engine.committed
+        response = await api.post(f"/acts/{name}", content=body, headers={"content-type": "application/json"})
+        is_problem(response, 422)
+        assert stage.service.engine.committed == committed
+        assert stage.service.failure is None
+
+    played(tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/acts/ante", 405),
+        ("DELETE", "/status", 405),
+        ("GET", "/rounds/7", 404),
+        ("GET", "/rounds/x", 422),
+        ("GET", "/rounds/0", 422),
+        ("GET", "/rounds?last=0", 422),
+        ("GET", "/status?after=x", 422),
+        ("GET", "/status?wait=-1", 422),
+        ("GET", "/status?wait=nan", 422),
+    ],
+)
+def test_every_other_mistake_is_a_problem_document_too(
+    method: str, path: str, status: int, tmp_path: Path
+) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        is_problem(await api.request(method, path), status)
+
+    played(tmp_path, story)
+
+
+# --- a journal that cannot be written -----------------------------------------------------------
+
+
+def test_an_act_waits_for_a_held_journal(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        other = sqlite3.connect(stage.file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(0.1, other.execute, "ROLLBACK")
+        await accepted(api, "open-table")
+        other.close()
+
+    played(tmp_path, story)
+
+
+def test_an_act_is_answered_held_when_the_journal_stays_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "HELD_LIMIT", 0.1)
+
+    async def story(api: Api, stage: Stage) -> None:
+        other = sqlite3.connect(stage.file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        document = is_problem(await do(api, "open-table"), 503)
+        assert "nothing was changed" in document["detail"]
+        other.execute("ROLLBACK")
+        other.close()
+        assert (await api.get("/status")).json()["state"] == "out-of-service"
+        await accepted(api, "open-table")
+
+    played(tmp_path, story)
+
+
+def test_a_commit_that_fails_stops_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.service.FAREWELL", 0.0)
+
+    async def story(api: Api, stage: Stage) -> None:
+        with sqlite3.connect(stage.file) as other:
+            other.execute("DROP TABLE money")
+        is_problem(await do(api, "open-table"), 503)
+        assert stage.service.over.is_set()
+        is_problem(await do(api, "close-table"), 503)
+
+    stage = played(tmp_path, story)
+    assert "could not be committed" in str(stage.service.failure)
+
+
+# --- long polls ---------------------------------------------------------------------------------
+
+
+def test_a_long_poll_answers_as_soon_as_something_is_committed(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        seq = (await api.get("/status")).json()["seq"]
+        poll = asyncio.create_task(api.get("/status", params={"after": seq, "wait": 30}))
+        await asyncio.sleep(0.05)
+        assert not poll.done()
+        await accepted(api, "open-table")
+        view = (await asyncio.wait_for(poll, 2)).json()
+        assert view["seq"] > seq
+        assert view["state"] == "between-rounds"
+
+    played(tmp_path, story)
+
+
+def test_a_long_poll_is_over_after_its_time_and_at_once_when_it_knows(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        loop = asyncio.get_running_loop()
+        seq = stage.service.engine.committed
+        began = loop.time()
+        assert (await api.get("/status", params={"after": seq, "wait": 0.2})).json()["seq"] == seq
+        assert loop.time() - began >= 0.2
+        await asyncio.wait_for(api.get("/status", params={"after": seq - 1, "wait": 60}), 2)
+
+    played(tmp_path, story)
+
+
+def test_the_end_answers_those_who_wait(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        poll = asyncio.create_task(api.get("/status", params={"after": 10**6, "wait": 60}))
+        await asyncio.sleep(0.05)
+        stage.service.stop()
+        assert (await asyncio.wait_for(poll, 2)).status_code == 200
+
+    played(tmp_path, story)
+
+
+# --- what may be seen ---------------------------------------------------------------------------
+
+
+def test_missing_devices_are_told(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        await accepted(api, "open-table")
+        view = (await api.get("/status")).json()
+        assert view["not_ready"] == "SH-1 is not ready: absent (not plugged in)"
+        assert view["devices"]["sign"]["cause"] == "absent"
+        assert (await api.get("/devices")).json()["devices"].keys() == {"shoe", "SH-1", "sign"}
+        document = is_problem(await do(api, "open-betting"), 409)
+        assert (document["clause"], document["detail"]) == ("CS-01", view["not_ready"])
+
+    played(tmp_path, story)
+
+
+def test_cards_that_lie_face_down_are_seen_nowhere(tmp_path: Path) -> None:
+    cards = [DECK[index] for index in (51, 1, 50, 3, 48, 5, 47, 9, 44, 11)]  # one box and the dealer
+
+    async def story(api: Api, stage: Stage) -> None:
+        for name in ("open-table", "use-shoe", "shuffle", "cut", "open-betting"):
+            await accepted(api, name)
+        await accepted(api, "ante", box=3, amount=10_000)
+        stage.device_says("shoe", *(CardDrawn(FaceDownCard(card)) for card in cards))
+        view = (await api.get("/rounds/1")).json()
+        fifth = [None] * 4 + [cards[-1].text]
+        assert view["dealer"]["cards"] == fifth
+        assert view["boxes"][0]["cards"] is None
+        paths = ("/status", "/rounds", "/rounds/1", "/jackpot", "/incidents", "/devices")
+        seen = [(await api.get(path)).text for path in paths]
+        assert_none_is_named(cards[:-1], [*seen, *stage.log, json.dumps(stage.records())])
+
+    played(tmp_path, story, there=True)
+
+
+def assert_none_is_named(cards: list[Card], texts: list[str]) -> None:
+    for text in texts:
+        assert not [card.text for card in cards if f'"{card.text}"' in text or f"{card.text} " in text]
+
+
+def test_rounds_and_incidents(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        for name in ("open-table", "use-shoe", "shuffle", "cut", "open-betting"):
+            await accepted(api, name)
+        await accepted(api, "ante", box=2, amount=10_000)
+        await accepted(api, "progressive", box=2)
+        stage.device_says("shoe", *(CardDrawn(FaceDownCard(card)) for card in DECK[:3]))
+        assert [each["outcome"] for each in (await api.get("/rounds")).json()["rounds"]] == ["open"]
+        await accepted(api, "misdeal", text="dropped")
+        closed = (await api.get("/rounds", params={"last": 1})).json()["rounds"]
+        assert [each["outcome"] for each in closed] == ["void"]
+        assert (await api.get("/rounds/1")).json() == closed[0]
+        incident = (await api.get("/incidents")).json()["irregularities"][0]
+        assert (incident["round"], incident["clause"][:5]) == (1, "CS-11")
+        jackpot = (await api.get("/jackpot")).json()
+        assert jackpot["carried"] == {"2": 1_000}
+        assert jackpot["sign"]["wanted"]["meter"] == "$100,007.10"
+
+    played(tmp_path, story, there=True)
+
+
+def test_latched_faults_are_incidents(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        await accepted(api, "open-table")
+        stage.device_says("SH-1", ShuffleDone(1, 51))
+        faults = (await api.get("/incidents")).json()["faults"]
+        assert [fault["code"] for fault in faults] == ["shuffle-count"]
+
+    played(tmp_path, story, there=True)
+
+
+def test_the_schema_is_published(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        paths = (await api.get("/openapi.json")).json()["paths"]
+        assert {"/status", "/rounds", "/rounds/{round_id}", "/jackpot", "/acts/{name}"} <= set(paths)
+
+    played(tmp_path, story)
