@@ -36,6 +36,7 @@ RETRY_HELD: Final = 20 * MILLISECOND
 HELD_IS_A_FAULT: Final = SECOND
 SAFE_TEXT: Final = "PLEASE WAIT"
 _HEALTH: Final = (Identified, Silent, OutOfSync, InSync)
+_CANNOT_WAIT: Final = (Act, Started)
 
 
 class FailStop(Exception):
@@ -157,8 +158,9 @@ class Engine:
                 return answer(before["seq"], before)
         if self._held:
             return None
+        seq = self.journal.next_seq  # what the devices say to its effects is recorded after it
         records = self._take([act])
-        return answer(self.committed, records[-1]) if records else None
+        return answer(seq, records[-1]) if records else None
 
     def tick(self) -> None:
         """A deadline may have come: links to open, drivers to tick, held events to commit."""
@@ -236,7 +238,7 @@ class Engine:
 
     def _take(self, inputs: list[Input]) -> list[Plain] | None:
         """Table, journal, commit, then effects. None: held, and the table knows nothing of it."""
-        devices_wait = not isinstance(inputs[0], Act | Started)
+        devices_wait = not isinstance(inputs[0], _CANNOT_WAIT)
         if self._held and devices_wait:
             self._held += inputs  # in their order, behind those that wait
             return None
@@ -275,7 +277,7 @@ class Engine:
     def _perform(self, inputs: list[Input], outcomes: list[Outcome]) -> None:
         """Only now: acknowledge the devices, tell them what to do."""
         now = self._clock.monotonic()
-        for device in dict.fromkeys(item.device for item in inputs if isinstance(item, FromDevice)):
+        for device in dict.fromkeys([item.device for item in inputs if isinstance(item, FromDevice)]):
             port = self.ports[device]
             self._outputs(port, port.driver.committed(now), now)
         for outcome in outcomes:

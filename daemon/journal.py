@@ -13,9 +13,8 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from daemon.records import Plain, decode, encode, in_clear
 from daemon.sealer import Sealer
@@ -47,8 +46,7 @@ class JournalError(Exception):
     """The journal cannot be used; the text says why and what to do. The file is kept as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One record for the journal. ``faces`` are in clear here and nowhere on disk."""
 
     seq: int

@@ -62,8 +62,7 @@ class Rig:
         """The device that the cards come from."""
         if self.mode == "shuffler":
             return self.devices.get(self.shuffler)
-        shoes = self.by_role("shoe")
-        return shoes[0] if shoes else None
+        return next((device for device in self.devices.values() if device.role == "shoe"), None)
 
     def not_ready(self) -> str:
         source = self.source

@@ -140,7 +140,7 @@ class Frame:
 
     def payload(self) -> bytes:
         """The payload bytes. Raises struct.error for a field out of its range."""
-        return self.LAYOUT.pack(*[getattr(self, field.name) for field in fields(self)])
+        return self.LAYOUT.pack(*[getattr(self, name) for name in _FIELDS[type(self)]])
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
@@ -445,6 +445,7 @@ _HOST_FRAMES: Final[tuple[type[Frame], ...]] = (
     Ack, Nak, GetHello, GetStatus, GetEvents, Query, Lock, Unlock, Shuffle, Deal, Stop, ClearFault,
 )  # fmt: skip
 FRAMES: Final = {frame.CODE: frame for frame in _DEVICE_FRAMES + _HOST_FRAMES}
+_FIELDS: Final = {frame: tuple(field.name for field in fields(frame)) for frame in FRAMES.values()}
 
 
 def encode(frame: Frame, seq: int) -> bytes:

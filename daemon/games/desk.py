@@ -54,6 +54,8 @@ class Act:
         value = self.args.get(name, default)
         if value is None:
             raise Refused(f"{self.name}: {name}= is missing", todo=f"give {name}= as a whole number")
+        if type(value) is int and -(10**17) < value < 10**18:  # what 18 characters can say
+            return value
         text = str(value)
         if not text.lstrip("-").isdecimal() or not text.isascii() or len(text) > 18:
             raise Refused(

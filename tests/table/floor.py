@@ -159,6 +159,12 @@ class Floor:
         self.do("settle")
         return self.closed[-1]
 
+    def whole_round(self, hands: tuple[dict[int, str], str]) -> dict[str, Any]:
+        """A round from the shuffle to the settlement, every box with a progressive bet."""
+        boxes, dealer = hands
+        self.bets(*boxes, progressive=tuple(boxes))
+        return self.play(boxes, dealer)
+
     # --- what came of it ------------------------------------------------------------------
 
     @property
@@ -188,3 +194,18 @@ def with_pool(floor: Floor, amount: int, bets: int = 0) -> None:
     if change:
         floor.do("correct-pool", role="supervisor", second="pit", amount=change, text="test")
     floor.prove_sign()
+
+
+# Seven boxes against a dealer of ace-king; all raise.
+AK_ROUND = (
+    {
+        1: "2D 4H 5S 7D 8S",
+        2: "2H 4C 5D 7C 8D",
+        3: "2C 4S 5H 7S 9C",
+        4: "QS QH 3D 10D 9D",
+        5: "JS JH 3H 10H 8H",
+        6: "KS KH QD 6D 4D",
+        7: "AS AH JC 7H 6H",
+    },
+    "AC KD 9H 6C 3S",
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from daemon.games.jackpot import Decision
 
 
+@lru_cache(maxsize=256)  # the meter is asked for after every input and seldom changes
 def money(amount: int, currency: str) -> str:
     """Minor units as a person reads them: ``$12,345.67``."""
     sign = "-" if amount < 0 else ""
