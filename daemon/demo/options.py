@@ -1,0 +1,46 @@
+"""What a demonstration is asked to do, and how it says that it could not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """``cli.md``, "feltd demo". ``speed`` divides the pauses; ``seed`` None draws one.
+
+    ``directory`` None is a temporary one, removed at the end; a given one is kept, and a journal
+    in it is continued.
+    """
+
+    game: str = "caribbean"
+    rounds: int = 25
+    speed: float = 1.0
+    seed: int | None = None
+    irregularities: bool = False
+    console: bool = False
+    directory: Path | None = None
+    as_json: bool = False
+
+    def objection(self) -> str:
+        """Why this cannot be played (wrong usage), in one sentence; "" when it can."""
+        if self.game == "five-card":
+            return "this version demonstrates caribbean only; five-card comes with a later one"
+        if self.game != "caribbean":
+            return f"there is no game {self.game!r}; this version demonstrates caribbean"
+        if self.console:
+            return "this version has no console; it comes with a later one"
+        if not 1 <= self.rounds <= 100_000:
+            return "--rounds is a number from 1 to 100000"
+        if not 0.01 <= self.speed <= 1000:
+            return "--speed is a number from 0.01 to 1000"
+        return ""
+
+
+class DemoFailed(Exception):
+    """The demonstration cannot go on; the text is the one sentence that says why."""
+
+
+class Stopped(BaseException):
+    """SIGTERM: end everything that was started. Not an Exception, so that nothing takes it for an error."""

@@ -1,0 +1,192 @@
+"""From the options to the exit code: the world, the people, the rounds, the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import SystemRandom
+from types import FrameType
+from typing import Final
+
+from rich.console import Console
+
+from daemon.audit import verify
+from daemon.client import ApiError, Client, NotRunning
+from daemon.demo.dealer import Dealer
+from daemon.demo.options import DemoFailed, DemoOptions, Stopped
+from daemon.demo.plan import make_plan
+from daemon.demo.players import Players
+from daemon.demo.report import Report
+from daemon.demo.scene import Scene
+from daemon.demo.screen import Lines, Picture, Screen
+from daemon.demo.staff import Json, Staff
+from daemon.demo.world import World
+from daemon.simhost import ControlError
+
+SIGN_TIME: Final = 10.0  # seconds until the sign shows the last pool
+WRONG_USAGE: Final = 2
+
+
+def run_demo(options: DemoOptions) -> int:
+    """Play. The exit code: 0 played and verified, 1 not (one sentence says why), 2 wrong usage."""
+    objection = options.objection()
+    if objection:
+        return _ended(objection, WRONG_USAGE)
+    try:
+        with _stoppable(), _directory(options.directory) as directory:
+            return _in(directory, options)
+    except DemoFailed as failed:
+        return _ended(str(failed), 1)
+    except (Stopped, KeyboardInterrupt):
+        return _ended("the demonstration was stopped", 1)
+
+
+def _ended(sentence: str, code: int) -> int:
+    print(f"feltd demo: {sentence}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM ends the demonstration as Ctrl-C does."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _directory(given: Path | None) -> Iterator[Path]:
+    if given is not None:
+        yield given.absolute()
+        return
+    path = Path(tempfile.mkdtemp(prefix="feltd-demo-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _in(directory: Path, options: DemoOptions) -> int:
+    show = Show(options)
+    try:
+        seed = SystemRandom().randrange(2**32) if options.seed is None else options.seed
+        with World(directory, seed, show.tell) as world:
+            show.enter(world)
+            report = _play(show, world, options, seed)
+            world.stop_daemon()
+            _verify(report, world.settings.journal)
+    finally:
+        show.screen.close()
+    show.screen.summary(report)
+    if options.as_json:
+        print(json.dumps(report.json()))
+    if not report.journal["verified"]:
+        raise DemoFailed(f"the journal is not whole: {report.journal['errors'][0]}")
+    return 0
+
+
+def _verify(report: Report, journal: Path) -> None:
+    found = verify(journal)
+    report.journal = {
+        "path": str(journal),
+        "inputs": found["inputs"],
+        "verified": found["verified"],
+        "errors": found["errors"],
+    }
+
+
+class Show:
+    """Keeps the scene and its screen up to date while the staff is at work."""
+
+    def __init__(self, options: DemoOptions) -> None:
+        console = Console(stderr=options.as_json)
+        live = console.is_terminal and not options.as_json
+        self.screen: Screen = Picture(console) if live else Lines(console)
+        self.scene = Scene(wanted=options.rounds)
+        self._world: World | None = None
+        self._irregularities = 0  # of the round in the scene, told so far
+
+    def enter(self, world: World) -> None:
+        """From now on there is something to look at."""
+        self._world = world
+        if world.continues:
+            self.tell(f"continues the journal {world.settings.journal}")
+
+    def tell(self, text: str) -> None:
+        self.scene.news.append(text)
+        self.screen.news(text)
+
+    def watch(self, status: Json) -> None:
+        """A new status is known: draw it if it is time."""
+        self.scene.status = status
+        if self._world is None or not self.screen.due():
+            return
+        self.scene.restarts = self._world.restarts
+        self.scene.sign = sign_of(self._world)
+        with suppress(NotRunning, ApiError):  # the next picture has it
+            self._look_at_round(self._world.client, status["round"])
+        self.screen.show(self.scene)
+
+    def _look_at_round(self, client: Client, running: int | None) -> None:
+        """The running round, or how the last one ended."""
+        last = self.scene.account
+        if running is None and last.get("outcome") != "open":
+            return
+        account = client.round(running or last["id"])
+        if account["id"] != last.get("id"):
+            self._irregularities = 0
+        for each in account["irregularities"][self._irregularities :]:
+            self.scene.news.append(f"{each['clause']} {each['detail']}")
+        self._irregularities = len(account["irregularities"])
+        self.scene.account = account
+
+
+def sign_of(world: World) -> Json:
+    """What the sign shows, asked of the sign itself."""
+    try:
+        return world.sign.do("state")
+    except ControlError as error:
+        raise DemoFailed(f"the simulated sign does not answer: {error}") from None
+
+
+def _play(show: Show, world: World, options: DemoOptions, seed: int) -> Report:
+    staff = Staff(world, options.speed, show.watch, show.tell)
+    players = Players(seed, world.settings.rules.ante_min)
+    dealer = Dealer(staff, players, make_plan(options.rounds, options.irregularities))
+    report = Report(options.game, options.directory is not None)
+    dealer.open_table()
+    for number in range(1, options.rounds + 1):
+        account = staff.round_of(dealer.play(number))
+        report.count(account)
+        show.scene.played = number
+        show.screen.round_over(account, show.scene)
+    dealer.close_table()
+    report.sign = _final_sign(staff, world)
+    report.status = staff.status()
+    report.restarts = world.restarts
+    return report
+
+
+def _final_sign(staff: Staff, world: World) -> Json:
+    """What the sign shows once it shows the pool. Raises DemoFailed when it does not come to that."""
+    give_up = time.monotonic() + SIGN_TIME
+    while True:
+        status, sign = staff.status(), sign_of(world)
+        if sign["amount"] == status["pool"]["now"] and not sign["priority"]:
+            return sign
+        if time.monotonic() > give_up:
+            raise DemoFailed(f"the sign shows {sign['text']!r}, the pool is {status['pool']['now']}")
+        staff.status(status["seq"], 0.2)

@@ -1,0 +1,238 @@
+"""The whole thing: ``feltd demo`` with its four processes, killed and unplugged from outside."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from daemon.audit import verify
+from daemon.client import ApiError, Client, NotRunning
+from daemon.demo import DemoOptions, run_demo
+from daemon.demo.plan import Trouble, make_plan
+from daemon.demo.scene import Scene
+from daemon.demo.screen import picture
+from daemon.simhost import ControlClient
+
+ROOT = Path(__file__).parents[2]
+CASES = {"CS-11a", "CS-11b", "CS-11c", "CS-11d"}
+FAST = "40"
+
+
+class Demo:
+    """A demonstration in a process of its own, and what can be seen of it from outside."""
+
+    def __init__(self, directory: Path, *arguments: str) -> None:
+        self.directory = directory
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "daemon",
+                "demo",
+                "--json",
+                "--dir",
+                str(directory),
+                "--speed",
+                FAST,
+                *arguments,
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.client = Client(directory / "feltd.sock")
+
+    def result(self, seconds: float = 60) -> dict[str, Any]:
+        """Wait for its end; the one object on its standard output."""
+        out, err = self.process.communicate(timeout=seconds)
+        assert self.process.returncode == 0, err
+        assert out.count("\n") == 1
+        answer: dict[str, Any] = json.loads(out)
+        return answer
+
+    def status(self) -> dict[str, Any]:
+        """The table's status, or nothing while nobody answers."""
+        try:
+            return self.client.status()
+        except (NotRunning, ApiError):
+            return {}
+
+    def daemon(self) -> int:
+        return int((self.directory / "daemon.pid").read_text())
+
+    def until(self, what: str, holds: Callable[[], Any], seconds: float = 30) -> None:
+        give_up = time.monotonic() + seconds
+        while not holds():
+            assert self.process.poll() is None, f"ended before {what}"
+            assert time.monotonic() < give_up, f"waited in vain for {what}: {self.status()}"
+            time.sleep(0.01)
+
+
+@contextmanager
+def playing(directory: Path, *arguments: str) -> Iterator[Demo]:
+    demo = Demo(directory, *arguments)
+    try:
+        yield demo
+    finally:
+        demo.client.close()
+        if demo.process.poll() is None:
+            demo.process.terminate()
+            demo.process.communicate(timeout=20)
+
+
+def processes_of(directory: Path) -> list[int]:
+    """The processes that name this directory on their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(directory) in words:
+                found.append(int(entry.name))
+    return found
+
+
+def assert_whole(told: dict[str, Any]) -> None:
+    """Verified, the pool equation exact, and the sign shows the pool."""
+    pool = told["pool"]
+    assert told["journal"]["verified"] is True
+    assert pool["minimum"] + pool["contributed"] == pool["now"] + pool["awarded_from_pool"] + pool["overflow"]
+    assert told["sign_amount"] == pool["now"]
+    assert told["rounds"] == told["settled"] + told["void"]
+
+
+def test_all_four_cases_in_six_rounds(tmp_path: Path) -> None:
+    with playing(tmp_path, "--rounds", "6", "--irregularities", "--seed", "1") as demo:
+        told = demo.result()
+    assert_whole(told)
+    assert told["rounds"] == 6
+    assert set(told["irregularities"]) == CASES
+    assert told["carried_progressive"] > 0
+    assert told["restarts"] == 0
+    assert {"shoe", "shuffler", "sign"} == set(told["devices"])
+    assert {device["state"] for device in told["devices"].values()} == {"ready"}
+    assert told["journal"]["inputs"] == verify(tmp_path / "journal.db")["inputs"] > 100
+    assert processes_of(tmp_path) == []
+
+
+def test_three_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: Path) -> None:
+    with playing(tmp_path, "--rounds", "5", "--seed", "2") as demo:
+        for round_id, state in ((1, "dealing"), (2, "deciding"), (3, "betting")):
+            demo.until(f"{state} in round {round_id}", lambda: _is(demo, round_id, state))  # noqa: B023
+            before = demo.daemon()
+            os.kill(before, signal.SIGKILL)
+            demo.until("another daemon", lambda: demo.daemon() != before)  # noqa: B023
+        told = demo.result()
+        assert_whole(told)
+        assert told["restarts"] == 3
+        assert (told["rounds"], told["void"]) == (5, 0)
+        assert verify(tmp_path / "journal.db")["rounds"] == 5
+
+
+def _is(demo: Demo, round_id: int, state: str) -> bool:
+    """Whether this round, or a later one, is in that state: a short one may have been missed."""
+    status = demo.status()
+    return (status.get("round") or 0) >= round_id and status["state"] == state
+
+
+def test_a_sign_that_comes_back_shows_the_pool_and_play_goes_on(tmp_path: Path) -> None:
+    with playing(tmp_path, "--rounds", "5", "--seed", "3") as demo:
+        sign = ControlClient(tmp_path / "sign.control")
+        demo.until("bets, which raise the pool with the first card", lambda: _is(demo, 1, "betting"))
+        sign.do("unplug")
+        demo.until("the loss to be known", lambda: demo.status()["devices"]["sign"]["state"] != "ready")
+        demo.until("the end of the round", lambda: demo.status().get("round") is None)
+        stale = sign.do("state")["amount"]
+        assert stale != demo.status()["pool"]["now"]
+        sign.do("replug")
+        demo.until("the pool", lambda: sign.do("state")["amount"] == demo.status()["pool"]["now"], seconds=5)
+        sign.close()
+        told = demo.result()
+    assert_whole(told)
+    assert (told["rounds"], told["void"], told["restarts"]) == (5, 0, 0)
+
+
+def test_sigterm_ends_everything_and_the_journal_is_continued(tmp_path: Path) -> None:
+    with playing(tmp_path, "--rounds", "5", "--seed", "4") as demo:
+        demo.until("the second round", lambda: _is(demo, 2, "deciding"))
+        demo.process.terminate()
+        _, err = demo.process.communicate(timeout=20)
+        assert demo.process.returncode == 1
+        assert "feltd demo: the demonstration was stopped" in err
+    assert processes_of(tmp_path) == []
+    assert not (tmp_path / "daemon.pid").exists()
+    before = verify(tmp_path / "journal.db")
+    assert before["verified"]
+    with playing(tmp_path, "--rounds", "1", "--seed", "5") as demo:
+        told = demo.result()
+    assert_whole(told)
+    assert told["rounds"] == 1
+    assert verify(tmp_path / "journal.db")["rounds"] == before["rounds"] + 2  # the open one was abandoned
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (DemoOptions(game="five-card"), "five-card comes with a later one"),
+        (DemoOptions(game="baccarat"), "there is no game 'baccarat'"),
+        (DemoOptions(console=True), "no console"),
+        (DemoOptions(rounds=0), "--rounds"),
+        (DemoOptions(speed=0), "--speed"),
+    ],
+)
+def test_what_cannot_be_played_is_said(
+    options: DemoOptions, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_demo(options) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rounds", [4, 6, 12, 25, 100])
+def test_every_case_has_its_round(rounds: int) -> None:
+    plan = make_plan(rounds, True)
+    due = {trouble: round_id for round_id, trouble in reversed(plan.troubles)}
+    assert {Trouble.ONE_EXPOSED, Trouble.EMPTY_BOX, Trouble.TWO_EXPOSED, Trouble.JAM} <= set(due)
+    assert max(round_id for round_id, _ in plan.troubles) <= rounds
+    by_hand = {trouble for round_id, trouble in plan.troubles if round_id > due[Trouble.JAM]}
+    assert len(by_hand) < plan.stay + 1
+
+
+def test_the_picture_shows_what_is_open_and_the_backs_of_the_rest() -> None:
+    money = {"ante": 5_000, "raise": 10_000, "progressive": 1_000, "carried": True}
+    result = {"result": "win", "category": None, "ante_paid": 5_000, "raise_paid": 10_000, "award": 0}
+    box = {"box": 3, "decision": "raise", "cards": [None, "AS", None, None, None], **money, **result}
+    dealer = {"cards": None, "qualifies": None, "category": None}
+    scene = Scene(
+        status={"state": "deciding", "mode": "shoe", "sign": {"proven": True}},
+        account={"id": 9, "outcome": "open", "boxes": [box], "dealer": dealer},
+        sign={"text": "$100,014.20"},
+        played=8,
+        wanted=25,
+    )
+    console = Console(width=110, record=True, file=io.StringIO())
+    console.print(picture(scene))
+    lines = console.export_text().splitlines()
+    assert "round 9 of 25 · cards from the shoe · deciding" in "".join(lines)
+    assert "$100,014.20" in "".join(lines)
+    assert next(line for line in lines if "dealer" in line).count("▒▒") == 5
+    row = next(line for line in lines if "box 3" in line)
+    assert "▒▒ A♠ ▒▒ ▒▒ ▒▒" in row
+    assert "50.00" in row
+    assert "100.00" in row
+    assert "carried 10.00" in row
+    assert "+150.00 win" in row
