@@ -89,6 +89,10 @@ def test_a_journal_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         simulated(rounds=1, journal=file)
     assert file.read_bytes() == before
+    key_path(file).unlink()
+    with pytest.raises(FileExistsError):
+        simulated(rounds=1, journal=file)
+    assert not key_path(file).exists()
 
 
 def test_progress_tells_every_round() -> None:
