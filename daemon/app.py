@@ -20,7 +20,7 @@ import uvicorn
 
 from daemon import __version__
 from daemon.audit import verify
-from daemon.build import build_ports, build_table, known_acts
+from daemon.build import build_ports, build_table, known_acts, started
 from daemon.clock import SystemClock
 from daemon.config import Settings
 from daemon.control import create_app
@@ -226,7 +226,7 @@ async def _serve(settings: Settings, journal: SqliteJournal, table: Table, log: 
         links = {device.id: SerialLink(device.link, LINES[device.protocol]) for device in settings.devices}
         service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log)
         _end_on_signals(service, log)
-        service.start(__version__, settings.simulated)
+        service.start(started(settings))
         server = _server(service, settings)
         serving = asyncio.create_task(server.serve([listener]))
         serving.add_done_callback(lambda _: service.stop())

@@ -28,6 +28,7 @@ _ODD: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError, Recu
 _POOL_MOVES: Final = {
     ("minimum", True): "minimum",
     ("contribution", True): "contributed",
+    ("overflow", True): "overflow",
     ("award", False): "awarded",
     ("correction", True): "corrected",
     ("correction", False): "corrected",
@@ -92,7 +93,7 @@ class Ledger:
         self._pool_moves.clear()
 
     def _pool_equation(self, told: Plain, first: int) -> Iterator[str]:
-        """Opened + contributed + minimum - awarded = closed, told and booked (CS-10)."""
+        """Opened + contributed + minimum + overflow - awarded = closed, told and booked (CS-10)."""
         booked = dict.fromkeys(_POOL_MOVES.values(), 0)
         for seq, counts_as, amount in self._pool_moves:
             if seq >= first:

@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from daemon.config import DeviceSettings, Settings
+from daemon import __version__
+from daemon.config import ConfigError, DeviceSettings, Settings, load
 from daemon.engine import Port
 from daemon.games.caribbean.game import Caribbean
 from daemon.games.caribbean.rows import ACTS
+from daemon.games.desk import Act
 from daemon.registry import DRIVERS
 from daemon.rig import Device, Rig
 from daemon.supervisor import LinkLife
-from daemon.table import Table
+from daemon.table import Started, Table
 
 TABLE_ACTS: Final = frozenset({"use-shuffler", "use-shoe", "clear-fault", "accept-device"})
 
 
 def build_table(settings: Settings) -> Table:
-    """A new table in its first state: nothing recovered, no device ready."""
-    devices = {device.id: Device(device.id, device.role) for device in settings.devices}
-    game = Caribbean(settings.rules)
-    return Table(settings.table_id, game, Rig(devices, settings.mode, settings.shuffler))
+    """A new table in its first state. Its devices and rules come with its first record (`started`)."""
+    return Table(settings.table_id, Caribbean(settings.rules), Rig({}, settings.mode))
+
+
+def started(settings: Settings) -> Started:
+    """The first input of a process: the configuration as far as the table depends on it."""
+    return Started(
+        __version__,
+        settings.simulated,
+        settings.mode,
+        settings.shuffler,
+        {device.id: device.role for device in settings.devices},
+        settings.rules.text(),
+    )
 
 
 def build_ports(settings: Settings, table: Table) -> dict[str, Port]:
     """A port for each device. Call it when the table is recovered: drivers go on from there."""
-    return {device.id: _port(device, table.rig.devices[device.id]) for device in settings.devices}
+    return {device.id: _port(device, table.rig.devices.get(device.id)) for device in settings.devices}
 
 
-def _port(settings: DeviceSettings, device: Device) -> Port:
-    resume = (device.boot, device.ordinal) if device.boot >= 0 else None
+def _port(settings: DeviceSettings, device: Device | None) -> Port:
+    resume = (device.boot, device.ordinal) if device is not None and device.boot >= 0 else None
     driver = DRIVERS[settings.role, settings.protocol](resume)
     life = LinkLife(settings.id, settings.role, settings.serial or None)
     return Port(settings.id, driver, life, settings.protocol, settings.link)
+
+
+def completed(act: Act) -> Act:
+    """The act with what it names by a file: the journal must not depend on a file that changes.
+
+    ``change-rules file=`` takes the rule set out of a whole configuration, which has to be right.
+    """
+    if act.name != "change-rules":
+        return act
+    args = {"file": str(act.args.get("file", ""))}
+    try:
+        args["rules"] = load(Path(args["file"])).rules.text()
+    except ConfigError as error:
+        args["problem"] = error.problems[0]
+    return replace(act, args=args)
 
 
 def known_acts(settings: Settings) -> frozenset[str]:

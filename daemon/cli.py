@@ -487,7 +487,7 @@ def diagram(
     from daemon.diagram import draw
 
     try:
-        print(draw(machine, form))
+        print(draw(machine, form), end="")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -10,15 +10,18 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails
 
-from daemon.games.caribbean.rules import CaribbeanRules
+from daemon import royal_option
+from daemon.games.caribbean.rules import CaribbeanRules, RoyalApproval
 from daemon.games.jackpot import JackpotRules
 from daemon.links.serial import parse_url
 from daemon.registry import LINES, protocols
@@ -71,20 +74,32 @@ class Settings:
 # --- the file --------------------------------------------------------------------------------
 
 
-def _exact(value: object) -> Fraction:
+def _fraction(value: object) -> Fraction:
     if not isinstance(value, str) or not _RATE.fullmatch(value):
         raise ValueError('must be an exact fraction in quotes, such as "71/100"')
     numerator, _, denominator = value.partition("/")
     if not int(denominator or 1):
         raise ValueError("must not be divided by 0")
-    rate = Fraction(int(numerator), int(denominator or 1))
+    return Fraction(int(numerator), int(denominator or 1))
+
+
+def _rate(value: object) -> Fraction:
+    rate = _fraction(value)
     if not 0 < rate <= 1:
         raise ValueError("must be more than 0 and at most 1")
     return rate
 
 
+def _rate_or_none(value: object) -> Fraction:
+    rate = _fraction(value)
+    if rate >= 1:
+        raise ValueError("must be less than 1")
+    return rate
+
+
 Money = Annotated[int, Field(gt=0, le=MAX_AMOUNT)]
-Rate = Annotated[Fraction, PlainValidator(_exact)]
+Rate = Annotated[Fraction, PlainValidator(_rate)]
+RateOrNone = Annotated[Fraction, PlainValidator(_rate_or_none)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
 Text = Annotated[str, Field(min_length=1)]
 Payer = Literal["pool", "house"]
@@ -131,6 +146,10 @@ class _Progressive(_Section):
     royal_sharing: Literal["split_max", "each_max"] = "split_max"
     award_base: Literal["staged", "turn"] = "staged"
     folded_progressive: Literal["lost", "pays"] = "lost"
+    reserve: RateOrNone = Fraction(0)
+    limit: Money | None = None
+    overflow: Literal["next_pool", "kept"] = "next_pool"
+    largest_contribution: Money | None = None
     prizes: _Prizes
     funded_by: _FundedBy = _FundedBy()
 
@@ -151,11 +170,42 @@ class _Progressive(_Section):
             award_base=self.award_base,
             funded_by_house=self.funded_by.house(),
             folded=self.folded_progressive,
+            reserve=self.reserve,
+            limit=self.limit,
+            overflow=self.overflow,
+            largest_contribution=self.largest_contribution,
         )
+
+
+class _Approval(_Section):
+    reference: Text
+    applied: date
+    permitted: date
+    effective: date
+
+    def approval(self) -> RoyalApproval:
+        return RoyalApproval(
+            self.reference, self.applied.isoformat(), self.permitted.isoformat(), self.effective.isoformat()
+        )
+
+
+class _PayTable(_Section):
+    """What art. 9(5) fixes; written down it can be read, but not changed."""
+
+    no_pair: Literal[1] = 1
+    pair: Literal[1] = 1
+    two_pair: Literal[2] = 2
+    trips: Literal[3] = 3
+    straight: Literal[4] = 4
+    flush: Literal[5] = 5
+    full_house: Literal[7] = 7
+    quads: Literal[20] = 20
+    straight_flush: Literal[50] = 50
 
 
 class _Rules(_Section):
     version: Literal["61/2004"]
+    edition: Annotated[str, Field(pattern=r"^[ -~]{1,40}$")]
     # The sign shows it: what a 7-bit character set has.
     currency: Annotated[str, Field(pattern=r"^[ -~]{0,4}$")] = "$"
     ante_min: Money
@@ -163,6 +213,8 @@ class _Rules(_Section):
     royal_odds: Annotated[int, Field(ge=50, le=100)]
     cap: Money | None = None
     cap_scope: Literal["box", "table"] = "box"
+    royal_approval: _Approval
+    pay_table: _PayTable = _PayTable()
     progressive: _Progressive
 
     def rules(self) -> CaribbeanRules:
@@ -174,6 +226,9 @@ class _Rules(_Section):
             cap=self.cap,
             cap_scope=self.cap_scope,
             currency=self.currency,
+            edition=self.edition,
+            approval=self.royal_approval.approval(),
+            pay_table={key.replace("_", "-"): odds for key, odds in self.pay_table},
         )
 
 
@@ -207,10 +262,13 @@ class _File(_Section):
 # --- reading ---------------------------------------------------------------------------------
 
 
-def load(path: Path) -> Settings:
-    """The settings of a file. Raises ConfigError with everything that is wrong in it."""
+def load(path: Path, today: date | None = None) -> Settings:
+    """The settings of a file. Raises ConfigError with everything that is wrong in it.
+
+    ``today`` is the date in Macau (CS-13), by default the real one.
+    """
     file = _shaped(path, _parsed(path))
-    problems = list(_contradictions(file, path.parent))
+    problems = list(_contradictions(file, path.parent, today or royal_option.today()))
     if problems:
         raise ConfigError([f"{path}: {problem}" for problem in problems])
     table = file.table
@@ -260,7 +318,18 @@ def _link(device: _Device, folder: Path) -> str:
 
 # --- what is wrong with one key --------------------------------------------------------------
 
-_SECTIONS: Final = (_Table, _Rules, _Progressive, _Prizes, _FundedBy, _Device, _Devices, _File)
+_SECTIONS: Final = (
+    _Table,
+    _Rules,
+    _Approval,
+    _PayTable,
+    _Progressive,
+    _Prizes,
+    _FundedBy,
+    _Device,
+    _Devices,
+    _File,
+)
 _KEYS: Final = sorted({key for section in _SECTIONS for key in section.model_fields})
 _WHY_NEEDED: Final = {"devices.sign": ": the sign is always required (CS-01)"}
 _KIND: Final = {
@@ -269,6 +338,7 @@ _KIND: Final = {
     "bool_type": "true or false",
     "model_type": "a table of keys",
     "dict_type": "a table of keys",
+    "date_type": "a date without quotes, such as 2026-10-06",
 }
 
 
@@ -308,12 +378,32 @@ def _shown(value: object) -> str:
 # --- what contradicts something else -----------------------------------------------------------
 
 
-def _contradictions(file: _File, folder: Path) -> Iterator[str]:
-    if file.rules.ante_min > file.rules.ante_max:
-        yield f"rules.ante_max: {file.rules.ante_max} is less than ante_min, {file.rules.ante_min}"
+def _contradictions(file: _File, folder: Path, today: date) -> Iterator[str]:
+    yield from _rule_problems(file.rules, today)
     yield from _source_problems(file.table, file.devices)
     yield from _file_problems(file.table, folder)
     yield from _device_problems(file.devices, folder)
+
+
+def _rule_problems(rules: _Rules, today: date) -> Iterator[str]:
+    if rules.ante_min > rules.ante_max:
+        yield f"rules.ante_max: {rules.ante_max} is less than ante_min, {rules.ante_min}"
+    approval = rules.royal_approval
+    for key, why in royal_option.objections(approval.applied, approval.permitted, approval.effective, today):
+        yield f"rules.royal_approval.{key}: {why}"
+    yield from _progressive_problems(rules.progressive)
+
+
+def _progressive_problems(jackpot: _Progressive) -> Iterator[str]:
+    key = "rules.progressive"
+    if jackpot.contribution + jackpot.reserve > 1:
+        yield f"{key}.reserve: together with contribution more than the whole stake"
+    if jackpot.limit is not None and jackpot.limit < jackpot.minimum:
+        yield f"{key}.limit: {jackpot.limit} is less than minimum, {jackpot.minimum}"
+    most = jackpot.stake * (jackpot.contribution + jackpot.reserve)
+    if jackpot.largest_contribution is not None and jackpot.largest_contribution < most:
+        threshold = f"{key}.largest_contribution: {jackpot.largest_contribution}"
+        yield f"{threshold} is less than a stake brings, {ceil(most)}"
 
 
 def _source_problems(table: _Table, devices: _Devices) -> Iterator[str]:

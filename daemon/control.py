@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from daemon import __version__
+from daemon.build import completed
 from daemon.engine import Engine
 from daemon.games.desk import Act
 from daemon.records import Plain
@@ -179,7 +180,8 @@ def _add_acts(app: FastAPI, service: Service, known_acts: frozenset[str]) -> Non
         """Do one act: 200 accepted; 409 refused, 404 not known (both journalled); 503 nothing done."""
         given = body or ActBody()
         try:
-            answer = await _done(service, Act(name, given.args, **given.model_dump(exclude={"args"})))
+            act = completed(Act(name, given.args, **given.model_dump(exclude={"args"})))
+            answer = await _done(service, act)
         except Stopped as reason:
             return problem(503, "Stopping", str(reason))
         if answer is None:

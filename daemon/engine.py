@@ -119,9 +119,9 @@ class Engine:
 
     # --- what comes in --------------------------------------------------------------------
 
-    def start(self, version: str, simulated: tuple[str, ...]) -> None:
+    def start(self, started: Started) -> None:
         """The first input of a process: devices are unknown, the sign is shown anew."""
-        if self._take([Started(version, simulated)]) is None:
+        if self._take([started]) is None:
             raise FailStop("the journal is locked by another program: end it, then start again")
 
     def link_opened(self, device: str) -> None:
@@ -286,7 +286,9 @@ class Engine:
                     self._tell(effect, now)
 
     def _tell(self, effect: ToDevice, now: int) -> None:
-        port = self.ports[effect.device]
+        port = self.ports.get(effect.device)
+        if port is None:
+            return  # it was taken out of the configuration: there is nobody to tell
         told = port.driver.resume if effect.resume else port.driver.command
         self._outputs(port, told(effect.command, now), now)
 

@@ -82,7 +82,7 @@ def input_record(item: Input) -> tuple[Plain, bytes]:
         return _act_record(item), b""
     if isinstance(item, LinkChanged):
         return {"kind": "link", **_values(item)}, b""
-    return {"kind": "started", "version": item.version, "simulated": list(item.simulated)}, b""
+    return _started_record(item), b""
 
 
 def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
@@ -104,6 +104,18 @@ def _act_record(act: Act) -> Plain:
         if value:
             plain[name] = value
     return plain
+
+
+def _started_record(item: Started) -> Plain:
+    return {
+        "kind": "started",
+        "version": item.version,
+        "simulated": list(item.simulated),
+        "mode": item.mode,
+        "shuffler": item.shuffler,
+        "devices": dict(item.devices),
+        "rules": item.rules,
+    }
 
 
 def input_from(plain: Plain, faces: bytes) -> Input:
@@ -130,7 +142,8 @@ def _read_link(plain: Plain, faces: bytes) -> LinkChanged:
 
 
 def _read_started(plain: Plain, faces: bytes) -> Started:
-    return Started(plain["version"], tuple(plain["simulated"]))
+    del plain["kind"]
+    return Started(**plain | {"simulated": tuple(plain["simulated"])})
 
 
 _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from drivers.base import NumberedCommand
@@ -53,6 +54,17 @@ class Rig:
     shows: tuple[str, str] | None = None  # what it is proven to show
     told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
     last_command_id: int = 0
+
+    def configure(self, devices: Mapping[str, str]) -> None:
+        """The daemon started with these devices (id and role): none of them is ready yet.
+
+        One that was taken out of the configuration stays known, for the records that name it.
+        """
+        for name, role in devices.items():
+            self.devices.setdefault(name, Device(name, role))
+        for device in self.devices.values():
+            device.ready, device.detail = False, ""
+            device.cause = "absent" if not devices or device.id in devices else "not configured"
 
     def by_role(self, role: str) -> list[Device]:
         return [device for device in self.devices.values() if device.role == role]

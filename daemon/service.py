@@ -14,7 +14,7 @@ from daemon.games.desk import Act
 from daemon.journal import SqliteJournal
 from daemon.links.base import Cause, Link, LinkError
 from daemon.records import Plain
-from daemon.table import Table
+from daemon.table import Started, Table
 from drivers.base import MILLISECOND, SECOND, Output, Send
 
 SHORTEST_SLEEP: Final = MILLISECOND  # a deadline that stands still cannot take the processor
@@ -59,9 +59,9 @@ class Service:
 
     # --- life -----------------------------------------------------------------------------
 
-    def start(self, version: str, simulated: tuple[str, ...]) -> None:
+    def start(self, started: Started) -> None:
         """The first input, then the first look at every link."""
-        self._enter(self.engine.start, version, simulated)
+        self._enter(self.engine.start, started)
         self._enter(self.engine.tick)
 
     def stop(self) -> None:

@@ -19,8 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, Protocol
 
-from daemon import __version__
-from daemon.build import build_ports, build_table
+from daemon.build import build_ports, build_table, started
 from daemon.clock import FakeClock
 from daemon.config import DeviceSettings, Settings, load
 from daemon.engine import Engine, Port
@@ -40,9 +39,10 @@ from daemon.journal import (
 )
 from daemon.records import Plain
 from daemon.sealer import create_key, load_key
-from daemon.table import InvariantBroken, Table
+from daemon.strategies import STRATEGIES
+from daemon.table import InvariantBroken, Started, Table
 from drivers.base import SECOND, Send, Simulator
-from drivers.cards import DECK, Card, parse_card, parse_cards
+from drivers.cards import DECK, Card, parse_card
 from drivers.shoe.sim_fdp import ShoeSim
 from drivers.shuffler.sim_fdp import ShufflerSim
 from drivers.sign.sim_alpha import AlphaSim
@@ -52,14 +52,6 @@ DEALER: Final = 0
 PATIENCE: Final = 60 * SECOND  # simulated; nothing that is waited for takes so long
 CONFIRMED: Final = (Category.STRAIGHT_FLUSH, Category.ROYAL_FLUSH)
 AWARDED_FROM: Final = Category.FLUSH
-
-# Strategy -> the weakest hand that it raises.
-STRATEGIES: Final[Mapping[str, Sequence[Card]]] = {
-    "blind": parse_cards("7D 5C 4D 3D 2D"),
-    "ak": parse_cards("AD KC 4D 3D 2D"),
-    "akj83": parse_cards("AD KC JD 8D 3D"),
-    "pair-plus": parse_cards("2C 2D 5D 4D 3D"),
-}
 
 # Without a cap and with royal odds of 100: the rules by which the return per ante is defined.
 BUILT_IN_RULES: Final = CaribbeanRules(
@@ -108,8 +100,6 @@ class SimulateOptions:
         """Raises ValueError with one sentence for the person who asked."""
         if self.game != Caribbean.name:
             raise ValueError(f"game {self.game!r} cannot be simulated; {Caribbean.name} can")
-        if self.strategy == "optimal":
-            raise ValueError(f"strategy 'optimal' is not available; choose {', '.join(STRATEGIES)}")
         if self.strategy not in STRATEGIES:
             raise ValueError(f"no strategy {self.strategy!r}; choose {', '.join(STRATEGIES)}")
         if self.mode not in ("shoe", "shuffler"):
@@ -158,9 +148,9 @@ class Bench:
 
     # --- for the people at the table
 
-    def start(self) -> None:
+    def start(self, started: Started) -> None:
         """Switch the daemon on; the links open at once."""
-        self.engine.start(__version__, tuple(self.sims))
+        self.engine.start(started)
         self.engine.tick()
         self.read()
 
@@ -427,11 +417,12 @@ class Evening:
             else FromShoe(self.bench, settings.mode, random)
         )
         self._boxes = range(1, options.boxes + 1)
-        self._raise_from = rank_61_2004(STRATEGIES[options.strategy])
+        self._raises = STRATEGIES[options.strategy]
+        self._started = started(settings)
 
     def open(self) -> None:
         """The daemon starts, the devices are proven, the table opens."""
-        self.bench.start()
+        self.bench.start(self._started)
         self.bench.act("open-table")
         self.bench.wait(lambda: not self._table.rig.not_ready(), "the devices")
 
@@ -464,7 +455,8 @@ class Evening:
         act("close-betting")
 
     def _decide(self, hands: Hands) -> list[int]:
-        raised = [box for box in self._boxes if rank_61_2004(hands[box]) >= self._raise_from]
+        up = hands[DEALER][-1]
+        raised = [box for box in self._boxes if self._raises(hands[box], up)]
         for box in self._boxes:
             self.bench.act("raise" if box in raised else "fold", box=box)
         return raised

@@ -74,10 +74,19 @@ class LinkChanged:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The daemon started (again): no device is known to be there."""
+    """The daemon started (again): no device is known to be there.
+
+    It tells the configuration as far as the table depends on it, so that the journal alone
+    says how it is to be replayed. ``devices`` are ids and roles; ``mode`` and ``shuffler`` count
+    at the first start only, later the table's own acts do.
+    """
 
     version: str
     simulated: tuple[str, ...] = ()
+    mode: str = ""
+    shuffler: str = ""
+    devices: Mapping[str, str] = field(default_factory=dict)
+    rules: str = ""
 
 
 Input = Act | FromDevice | LinkChanged | Started
@@ -117,6 +126,7 @@ class Table:
         self.faults: dict[str, Fault] = {}
         self.balances: dict[str, int] = defaultdict(int)
         self.simulated: tuple[str, ...] = ()
+        self.started = False
         self._acts: dict[str, Callable[[Act, Desk], None]] = {
             "use-shuffler": self._use_shuffler,
             "use-shoe": self._use_shoe,
@@ -179,8 +189,12 @@ class Table:
 
     def _started(self, item: Started, desk: Desk) -> None:
         self.simulated = item.simulated
-        for device in self.rig.devices.values():
-            device.ready, device.cause, device.detail = False, "absent", ""
+        if item.rules:
+            self.game.adopt(item.rules, desk)
+        if not self.started:
+            self.rig.mode, self.rig.shuffler = item.mode or self.rig.mode, item.shuffler
+        self.started = True
+        self.rig.configure(item.devices)
         self.rig.shows = None
         self.rig.wanted = self.game.sign()
         self._tell_sign(desk)
@@ -269,7 +283,7 @@ class Table:
     def _use_shuffler(self, act: Act, desk: Desk) -> None:
         wanted = act.text("id")
         device = self.rig.devices.get(wanted)
-        if device is None or device.role != "shuffler":
+        if device is None or device.role != "shuffler" or device.cause == "not configured":
             raise Refused(f"there is no shuffler {wanted[:32]!r}", "CS-01", "see the configured devices")
         if device.barred:
             raise Refused(

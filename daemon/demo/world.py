@@ -40,11 +40,18 @@ socket = "feltd.sock"
 
 [rules]
 version = "61/2004"
+edition = "demo"
 currency = "$"
 ante_min = 5_000
 ante_max = 1_000_000
 royal_odds = 100
 cap = 10_000_000
+
+[rules.royal_approval]
+reference = "specimen"
+applied = 2024-09-02
+permitted = 2024-09-04
+effective = 2024-09-05
 
 [rules.progressive]
 stake = 1_000

@@ -221,6 +221,13 @@ class Game(Protocol):
     @property
     def out_of_service(self) -> bool: ...
 
+    def adopt(self, rules: str, desk: Desk) -> None:
+        """The daemon started with this rule set (its own text form) in the configuration.
+
+        The first one is played from then on; a later one that differs is latched as a fault,
+        for only a supervisor's act changes the rules (CS-13).
+        """
+
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused, having changed nothing."""
 

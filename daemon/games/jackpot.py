@@ -22,8 +22,12 @@ AWARDED = (
 class JackpotRules:
     """What the house sets for its progressive (CS-10). Amounts in minor units.
 
-    ``contribution`` is the exact share of a stake that goes to the pool; ``funded_by_house``
-    are the fixed levels the house pays itself. The other fields are the readings of CS-10.
+    ``contribution`` is the exact share of a stake that goes to the pool, ``reserve`` the one put
+    aside for the next minimum; ``largest_contribution`` is the most that one bet may plausibly
+    bring. At ``limit`` the pool stands still and further contributions are overflow, which the
+    next pool begins with (``overflow = "next_pool"``) or which is kept apart (``"kept"``).
+    ``funded_by_house`` are the fixed levels the house pays itself. The other fields are the
+    readings of CS-10.
     """
 
     stake: int
@@ -40,6 +44,10 @@ class JackpotRules:
     award_base: str = "staged"  # or "turn"
     funded_by_house: tuple[str, ...] = ()
     folded: str = "lost"  # or "pays"
+    reserve: Fraction = Fraction(0)
+    limit: int | None = None
+    overflow: str = "next_pool"  # or "kept"
+    largest_contribution: int | None = None
 
     def fixed(self, category: Category) -> int:
         """The fixed prize of a category, minor units."""
@@ -186,12 +194,40 @@ class _Purse:
         return amount - amount % self.rules.pay_unit
 
 
+class Implausible(ValueError):
+    """A contribution that cannot be right: zero, negative, or above the threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """Where one stake's money goes, in minor units; ``house`` keeps the rest."""
+
+    to_pool: int
+    to_overflow: int
+    to_reserve: int
+    house: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Where a new minimum comes from, and what the pool takes over from the overflow."""
+
+    from_reserve: int
+    from_house: int
+    from_overflow: int
+
+
 @dataclass(slots=True)
 class Meter:
     """The pool and every unit that ever went through it, in minor units.
 
-    Always: ``minimums + contributed + corrected = pool + awarded + overflow`` (CS-10).
-    ``remainder`` is the carried numerator of the contribution rate: nothing is rounded away.
+    ``wagered`` is the in-meter, ``pool`` the display meter, ``hits`` and ``awarded`` count wins and
+    what they took from the pool (the names of N.J.A.C. 13:69E-1.39A). Always (CS-10)::
+
+        minimums + contributed + corrected = pool + awarded + overflow + reserve
+
+    ``minimums`` is what the house put in, ``contributed`` what the bets brought, reserve included.
+    The remainders are the carried numerators of the rates: nothing is rounded away.
     """
 
     pool: int = 0
@@ -199,24 +235,49 @@ class Meter:
     contributed: int = 0
     awarded: int = 0
     overflow: int = 0
+    reserve: int = 0
     corrected: int = 0
+    wagered: int = 0
+    hits: int = 0
     remainder: int = 0
+    reserve_remainder: int = 0
 
-    def contribution(self, stake: int, rate: Fraction) -> int:
-        """Book one stake's contribution and return it; what is below one unit is carried."""
-        whole, self.remainder = divmod(self.remainder + stake * rate.numerator, rate.denominator)
-        self.pool += whole
-        self.contributed += whole
-        return whole
+    def contribute(self, stake: int, rules: JackpotRules) -> Contribution:
+        """Book one stake. Raises Implausible, having changed nothing."""
+        if stake <= 0:
+            raise Implausible(f"a stake of {stake} contributes nothing")
+        share, remainder = _share(stake, rules.contribution, self.remainder)
+        aside, reserve_remainder = _share(stake, rules.reserve, self.reserve_remainder)
+        threshold = rules.largest_contribution
+        if threshold is not None and share + aside > threshold:
+            raise Implausible(f"a contribution of {share + aside} is above the threshold of {threshold}")
+        room = share if rules.limit is None else max(0, rules.limit - self.pool)
+        to_pool = min(share, room)
+        self.remainder, self.reserve_remainder = remainder, reserve_remainder
+        self.wagered += stake
+        self.pool += to_pool
+        self.overflow += share - to_pool
+        self.reserve += aside
+        self.contributed += share + aside
+        return Contribution(to_pool, share - to_pool, aside, stake - share - aside)
 
-    def seed(self, minimum: int) -> None:
-        """The house puts the minimum in (CS-10, art. 10(8))."""
-        self.pool += minimum
-        self.minimums += minimum
+    def restart(self, rules: JackpotRules) -> Seed:
+        """A new pool begins at the minimum (CS-10, art. 10(8)): from the reserve as far as it goes."""
+        from_reserve = min(self.reserve, rules.minimum)
+        from_house = rules.minimum - from_reserve
+        self.reserve -= from_reserve
+        self.minimums += from_house
+        self.pool += rules.minimum
+        room = self.overflow if rules.limit is None else max(0, rules.limit - self.pool)
+        from_overflow = min(self.overflow, room) if rules.overflow == "next_pool" else 0
+        self.overflow -= from_overflow
+        self.pool += from_overflow
+        return Seed(from_reserve, from_house, from_overflow)
 
-    def award(self, amount: int) -> None:
-        self.pool -= amount
-        self.awarded += amount
+    def award(self, from_pool: int) -> None:
+        self.pool -= from_pool
+        self.awarded += from_pool
+        self.hits += 1
 
     def correct(self, amount: int) -> None:
         """A supervisor's typed correction, up or down."""
@@ -224,8 +285,12 @@ class Meter:
         self.corrected += amount
 
     def holds(self) -> bool:
-        """The pool equation of CS-10."""
-        return (
-            self.minimums + self.contributed + self.corrected == self.pool + self.awarded + self.overflow
-            and self.pool >= 0
-        )
+        """The pool equation, and nothing below zero."""
+        put_in = self.minimums + self.contributed + self.corrected
+        there = self.pool + self.awarded + self.overflow + self.reserve
+        return put_in == there and min(self.pool, self.overflow, self.reserve) >= 0
+
+
+def _share(stake: int, rate: Fraction, carried: int) -> tuple[int, int]:
+    """Whole units of ``stake * rate`` with what was carried, and what is carried now."""
+    return divmod(carried + stake * rate.numerator, rate.denominator)

@@ -72,6 +72,13 @@ class Line:
         return (time.monotonic_ns() - last) / 1e9
 
 
+def _config(shoe: str, sign: str) -> str:
+    """The shipped demo table in shoe mode, on these two lines."""
+    text = (Path(__file__).parents[2] / "config" / "demo.toml").read_text()
+    text = text.replace('mode = "shuffler"\nshuffler = "SH-1"', 'mode = "shoe"')
+    return text.replace('"shoe.tty"', f'"{shoe}"').replace('"sign.tty"', f'"{sign}"')
+
+
 class World:
     """A daemon of its own process, and two devices here."""
 
@@ -80,7 +87,7 @@ class World:
         self.sign = Line(AlphaSim())
         self.running = True
         config = folder / "feltd.toml"
-        config.write_text(CONFIG.format(shoe=self.shoe.path, sign=self.sign.path))
+        config.write_text(_config(self.shoe.path, self.sign.path))
         for line in (self.shoe, self.sign):
             line.write(line.simulator.opened(time.monotonic_ns()))
         self.pump = threading.Thread(target=self._pump, daemon=True)
@@ -179,38 +186,3 @@ def measure() -> list[Row]:
         spread = f"{taken[0]:.2f}-{taken[-1]:.2f} ms"
         rows.append(Row(name, value, "ms", "one bare fdatasync, median", sync, value / sync, spread, TRIALS))
     return rows
-
-
-CONFIG = """
-[table]
-id = "perf"
-game = "caribbean"
-mode = "shoe"
-journal = "journal.db"
-key = "journal.key"
-socket = "feltd.sock"
-[rules]
-version = "61/2004"
-currency = "$"
-ante_min = 5000
-ante_max = 1000000
-royal_odds = 100
-[rules.progressive]
-stake = 1000
-contribution = "1"
-minimum = 50000000
-[rules.progressive.prizes]
-royal_flush = 50000000
-straight_flush = 5000000
-quads = 500000
-full_house = 100000
-flush = 50000
-[devices.shoe]
-protocol = "fdp"
-link = "{shoe}"
-simulated = true
-[devices.sign]
-protocol = "alpha"
-link = "{sign}"
-simulated = true
-"""

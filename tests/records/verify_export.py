@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 
 LAYOUT = ("ante.", "raise.", "progressive.")
-INTO_POOL = ("minimum", "contribution", "correction")
+INTO_POOL = ("minimum", "contribution", "overflow", "correction")
 OUT_OF_POOL = ("award", "correction")
 
 

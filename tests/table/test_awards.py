@@ -141,10 +141,11 @@ def test_cs_10_a_royal_waits_for_the_straight_flushes(held: dict[int, Category],
 
 def test_j07_a_carried_remainder_makes_the_sum_exact() -> None:
     rate = Fraction(71, 300)
+    house = replace(JACKPOT, contribution=rate)
     meter, total = Meter(), Fraction(0)
     for step in range(100_000):
         stake = 100 + step % 37
-        meter.contribution(stake, rate)
+        meter.contribute(stake, house)
         total += stake * rate
         assert meter.pool == total.numerator // total.denominator
     assert meter.holds()

@@ -18,7 +18,7 @@ from daemon.links.base import Cause
 from daemon.rig import Device, Rig
 from daemon.sealer import Sealer, SealError
 from daemon.supervisor import LinkLife
-from daemon.table import Table
+from daemon.table import Started, Table
 from drivers.base import (
     CardDrawn,
     Command,
@@ -59,6 +59,9 @@ class Coin:
     @property
     def phase(self) -> str:
         return self.state.value
+
+    def adopt(self, rules: str, desk: Desk) -> None:
+        pass
 
     def handle(self, item: GameInput, desk: Desk) -> None:
         if isinstance(item, DeviceNews) or item.name == "flip":
@@ -172,7 +175,7 @@ class Bench:
             for name in devices
         }
         self.engine = Engine(self.table, self.journal, ports, self.clock, self, self.log)
-        self.engine.start("test", ("shoe", "sign"))
+        self.engine.start(Started("test", ("shoe", "sign")))
         self.engine.tick()
 
     def log(self, event: str, **facts: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import MutableSequence, Sequence
-from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,12 +13,10 @@ import pytest
 
 from daemon.audit import export, verify
 from daemon.config import ConfigError
-from daemon.games.hands import rank_61_2004
 from daemon.games.jackpot import Meter
 from daemon.journal import MemoryJournal
 from daemon.simulate import (
     BUILT_IN_RULES,
-    STRATEGIES,
     Evening,
     SimulateOptions,
     SimulationError,
@@ -147,25 +144,6 @@ def test_always_raising_costs_more_than_ace_king_on_the_same_cards() -> None:
     assert blind["journal_sha256"] != ak["journal_sha256"]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "raises", "folds"),
-    [
-        ("ak", "AD KC 4D 3D 2H", "AS QS JS 10S 8H"),
-        ("akj83", "AC KC JC 8C 3D", "AS KS JS 8S 2H"),
-        ("akj83", "AD KC JD 8D 4D", "AS KS JS 7S 6H"),
-        ("pair-plus", "2D 2C 3D 4D 5D", "AS KS QS JS 9H"),
-    ],
-)
-def test_the_weakest_hand_that_a_strategy_raises(strategy: str, raises: str, folds: str) -> None:
-    weakest = rank_61_2004(STRATEGIES[strategy])
-    assert rank_61_2004(parse_cards(raises)) >= weakest > rank_61_2004(parse_cards(folds))
-
-
-def test_blind_raises_the_weakest_hand_there_is() -> None:
-    low = [card for card in DECK if card.rank <= 7]
-    assert rank_61_2004(STRATEGIES["blind"]) == min(map(rank_61_2004, combinations(low, 5)))
-
-
 # --- what a long evening meets once --------------------------------------------------------
 
 
@@ -261,7 +239,6 @@ def test_a_sign_that_shows_something_else_is_a_violation(monkeypatch: pytest.Mon
     ("option", "value", "told"),
     [
         ("game", "five-card", "caribbean"),
-        ("strategy", "optimal", "not available"),
         ("strategy", "luck", "pair-plus"),
         ("mode", "tower", "shoe or shuffler"),
         ("boxes", 0, "1 to 7"),
@@ -289,9 +266,16 @@ socket = "feltd.sock"
 
 [rules]
 version = "61/2004"
+edition = "demo"
 ante_min = 700
 ante_max = 9000
 royal_odds = 50
+
+[rules.royal_approval]
+reference = "specimen"
+applied = 2024-09-02
+permitted = 2024-09-04
+effective = 2024-09-05
 
 [rules.progressive]
 stake = 100

@@ -27,7 +27,7 @@ from drivers.base import (
     ShuffleDone,
     ShuffleStarted,
 )
-from tests.table.floor import ANTE, Floor, card
+from tests.table.floor import ANTE, Floor, card, rules
 
 STATES = (
     "out-of-service",
@@ -67,6 +67,7 @@ confirm-award        | no CS-10          | no CS-10            | no CS-10       
 count                | no -              | ! count             | no CS-07         | no CS-07   | no CS-07     | no CS-07   | no CS-07         | ! count
 refund-carried       | no -              | no CS-11            | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
 correct-pool         | no -              | .                   | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | .
+change-rules         | .                 | .                   | no CS-13         | no CS-13   | no CS-13     | no CS-13   | no CS-13         | .
 card-drawn           | ! stray-cards     | ! stray-cards       | ! stray-cards    | > void     | > void       | > void     | > void           | ! stray-cards
 packet-out           | .                 | ! card-without-bets | > dealing        | .          | > void       | > void     | > void           | ! card-without-bets
 packet-taken         | .                 | .                   | .                | .          | .            | .          | .                | .
@@ -174,9 +175,10 @@ GIVEN: dict[str, dict[str, object]] = {
     "confirm-award": {"box": 1},
     "count": {"cards": 11},
     "refund-carried": {"box": 1},
+    "change-rules": {"rules": rules(cap=1).text()},
     "correct-pool": {"amount": 100, "text": "miscounted"},
 }
-SUPERVISED = ("confirm-award", "refund-carried", "correct-pool")
+SUPERVISED = ("change-rules", "confirm-award", "refund-carried", "correct-pool")
 
 
 def _news(floor: Floor, kind: str) -> tuple[str, DeviceEvent]:

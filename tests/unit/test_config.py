@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from daemon.build import TABLE_ACTS, build_ports, build_table, known_acts
+from daemon import royal_option
+from daemon.build import TABLE_ACTS, build_ports, build_table, known_acts, started
 from daemon.cli import app
 from daemon.config import ConfigError, Settings, load
 from daemon.engine import Port
@@ -22,6 +24,7 @@ from drivers.base import CoverMoved
 
 CONFIGS = Path(__file__).parents[2] / "config"
 DEMO = (CONFIGS / "demo.toml").read_text()
+Write = Callable[..., Path]
 
 
 @pytest.fixture
@@ -344,10 +347,87 @@ def test_the_table_s_own_acts_are_known() -> None:
 def test_a_driver_goes_on_where_the_journal_ends() -> None:
     settings = load(CONFIGS / "demo.toml")
     table = build_table(settings)
-    table.handle(FromDevice("shoe", CoverMoved(False), boot=7, ordinal=41), 1, "")
+    table.handle(started(settings), 1, "")
+    table.handle(FromDevice("shoe", CoverMoved(False), boot=7, ordinal=41), 2, "")
     assert _acknowledged(settings, build_ports(settings, table)["shoe"]) == (7, 41)
 
 
 def _acknowledged(settings: Settings, port: Port) -> tuple[int | None, int]:
     log = port.driver._log  # type: ignore[attr-defined]  # only bytes could tell it otherwise
     return log.boot, log.received
+
+
+# --- the royal-flush odds: CS-13 -----------------------------------------------------------------
+
+APPROVAL = """applied = 2024-09-02
+permitted = 2024-09-04
+effective = 2024-09-05"""
+
+
+def dated(applied: str, permitted: str, effective: str) -> tuple[str, str]:
+    return APPROVAL, f"applied = {applied}\npermitted = {permitted}\neffective = {effective}"
+
+
+@pytest.mark.parametrize(
+    ("applied", "first"),
+    [
+        ("2026-09-29", "2026-10-06"),  # the national days and a weekend between
+        ("2026-09-30", "2026-10-07"),
+        ("2026-10-02", "2026-10-07"),  # filed on a holiday
+        ("2026-02-13", "2026-02-23"),  # an afternoon off is a working day, the new year is not
+        ("2026-04-02", "2026-04-09"),  # compensatory days; the calendar of CS-13 has no Good Friday
+        ("2024-09-02", "2024-09-05"),
+    ],
+)
+def test_cs_13_the_third_working_day_after_the_application(write: Write, applied: str, first: str) -> None:
+    day = date.fromisoformat(first)
+    assert royal_option.earliest(date.fromisoformat(applied)) == day
+    load(write(dated(applied, applied, first)), today=day)
+    early = (day - timedelta(days=1)).isoformat()
+    with pytest.raises(ConfigError) as caught:
+        load(write(dated(applied, applied, early)), today=day)
+    text = f"rules.royal_approval.effective: {early} is too early: applied for on {applied}, earliest {first}"
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("dates", "today", "wrong"),
+    [
+        (("2026-09-29", "2026-10-07", "2026-10-06"), "2026-10-08", "permitted: the permission of 2026-10-07"),
+        (("2026-09-29", "2026-09-28", "2026-10-06"), "2026-10-08", "permitted: 2026-09-28 is before"),
+        (("2026-09-29", "2026-10-02", "2026-10-07"), "2026-10-06", "effective: 2026-10-07 is still to come"),
+    ],
+)
+def test_cs_13_dates_that_contradict(
+    write: Write, dates: tuple[str, str, str], today: str, wrong: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(write(dated(*dates)), today=date.fromisoformat(today))
+    assert f"rules.royal_approval.{wrong}" in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_cs_13_every_value_of_the_odds_needs_the_permission(write: Write) -> None:
+    section = DEMO[DEMO.index("[rules.royal_approval]") : DEMO.index("[rules.progressive]\n")]
+    assert problems(write((section, ""))) == ["rules.royal_approval: missing"]
+    assert problems(write(("royal_odds = 100\n", ""))) == ["rules.royal_odds: missing"]
+    assert problems(write(('reference = "specimen"', 'reference = ""'))) != []
+    assert "a date without quotes" in problems(write(("= 2024-09-02", '= "2024-09-02"')))[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (("stake = 1_000", "stake = 1_000\nlimit = 9_999_999"), "limit: 9999999 is less than minimum"),
+        (("stake = 1_000", 'stake = 1_000\nreserve = "1/2"'), "reserve: together with contribution"),
+        (("stake = 1_000", "stake = 1_000\nlargest_contribution = 709"), "largest_contribution: 709 is less"),
+        (("stake = 1_000", 'stake = 1_000\noverflow = "house"'), "overflow: must be"),
+    ],
+)
+def test_cs_10_a_progressive_against_itself(write: Write, change: tuple[str, str], wrong: str) -> None:
+    assert problems(write(change))[0].startswith(f"rules.progressive.{wrong}")
+
+
+def test_cs_09_the_pay_table_can_be_read_and_not_changed(write: Write) -> None:
+    path = write(("[rules.progressive]\n", "[rules.pay_table]\nquads = 25\n\n[rules.progressive]\n"))
+    assert problems(path) == ["rules.pay_table.quads: must be 20, not 25"]

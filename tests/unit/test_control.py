@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from daemon import control
-from daemon.build import build_table, known_acts
+from daemon.build import build_table, known_acts, started
 from daemon.clock import SystemClock
 from daemon.config import load
 from daemon.engine import Port
@@ -102,6 +102,7 @@ class Stage:
         self.file = folder / "journal.db"
         create(self.file, header_bytes("demo", "caribbean", "", ()))
         self.log: list[str] = []
+        self.started = started(settings)
         table = build_table(settings)
         self.drivers = {device.id: Told(device.role) for device in settings.devices}
         ports = {
@@ -128,7 +129,7 @@ class Stage:
 def played(folder: Path, story: Story, there: bool = False) -> Stage:
     async def play() -> Stage:
         stage = Stage(folder, there)
-        stage.service.start("test", ())
+        stage.service.start(stage.started)
         transport = httpx.ASGITransport(stage.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://feltd") as api:
             try:
@@ -193,7 +194,7 @@ def test_a_refusal_is_a_problem_document_and_is_journalled(tmp_path: Path) -> No
     played(tmp_path, story)
 
 
-@pytest.mark.parametrize("name", ["no-such-act", "card-drawn", "shuffle-done", "change-rules"])
+@pytest.mark.parametrize("name", ["no-such-act", "card-drawn", "shuffle-done", "buy-in"])
 def test_an_unknown_act_is_404_and_journalled(name: str, tmp_path: Path) -> None:
     async def story(api: Api, stage: Stage) -> None:
         await accepted(api, "open-table")

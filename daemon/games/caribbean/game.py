@@ -16,7 +16,7 @@ from daemon.games.caribbean.round import (
     Round,
 )
 from daemon.games.caribbean.rows import ACTS, LIVE, NEWS, REFUSALS, ROWS, Phase
-from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules
+from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules, rules_from
 from daemon.games.caribbean.settlement import Result, Stake, settle
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, OutboxEntry, Refused, RoundClosed
 from daemon.games.hands import Category, category_of, qualifies, rank_61_2004
@@ -40,9 +40,9 @@ class Caribbean:
     state: Phase
 
     def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
-        self.rules = rules
-        self.fingerprint = rules.fingerprint()
-        self.authority = authority or LocalPool(rules.jackpot)
+        self._given_authority = authority
+        self._play_by(rules)
+        self._rules_in_force = False  # until the first record of the journal tells them
         self.meter = Meter()
         self.round: Round | None = None
         self.last_round_id = 0
@@ -89,9 +89,12 @@ class Caribbean:
     def check(self, balances: Mapping[str, int]) -> list[str]:
         broken = []
         if not self.meter.holds():
-            broken.append("pool equation: minimums + contributions + corrections = pool + awards + overflow")
-        if balances["pool"] != self.meter.pool:
-            broken.append(f"the pool's account holds {balances['pool']}, the meter {self.meter.pool}")
+            broken.append(
+                "pool equation: minimums + contributions + corrections = pool + awards + overflow + reserve"
+            )
+        for account in ("pool", "overflow", "reserve"):
+            if balances[account] != (held := getattr(self.meter, account)):
+                broken.append(f"the account {account} holds {balances[account]}, the meter {held}")
         if any(balances[award.account] != award.amount for award in self.pending):
             broken.append("an award's account does not hold the frozen amount")
         if self.round is None and any(balances[account] for account in _LAYOUT):
@@ -104,12 +107,44 @@ class Caribbean:
     def round_view(self) -> dict[str, object] | None:
         return views.open_round(self) if self.round else None
 
+    # --- the rule set: CS-13 --------------------------------------------------------------
+
+    def adopt(self, rules: str, desk: Desk) -> None:
+        configured = rules_from(rules)
+        if not self._rules_in_force:
+            self._play_by(configured)
+        if configured == self.rules:
+            desk.unlatch("rules-differ")
+            return
+        text = "the configuration has another rule set: " + "; ".join(self.rules.changes(configured))
+        desk.latch("rules-differ", text, "change-rules, or the former configuration")
+
+    def _play_by(self, rules: CaribbeanRules) -> None:
+        self.rules = rules
+        self.fingerprint = rules.fingerprint()
+        self.authority = self._given_authority or LocalPool(rules.jackpot)
+        self._rules_in_force = True
+
+    def may_change_rules(self, act: Act, desk: Desk) -> None:
+        _supervisor(act, "CS-13")
+        if act.args.get("problem"):
+            raise Refused(act.text("problem"), "CS-13", "correct the file; feltd check tells every error")
+        if rules_from(act.text("rules")) == self.rules:
+            raise Refused("this is the rule set in force", "CS-13")
+
+    def change_rules(self, act: Act, desk: Desk) -> None:
+        """Between rounds only; before and after are in the record (CS-13)."""
+        new, before = rules_from(act.text("rules")), self.fingerprint
+        changes = "; ".join(self.rules.changes(new))
+        self._play_by(new)
+        desk.unlatch("rules-differ")
+        desk.note("CS-13", f"rule set {before[:16]} -> {self.fingerprint[:16]}: {changes}")
+
     # --- the table and its deck: CS-03 ----------------------------------------------------
 
     def open_table(self, act: Act, desk: Desk) -> None:
         if not self.meter.minimums:  # the first opening of this table's pool
-            self.meter.seed(self.rules.jackpot.minimum)
-            desk.move("house", "pool", self.rules.jackpot.minimum, "minimum")
+            self._restart_pool(desk)
 
     def nothing_pending(self, act: Act, desk: Desk) -> None:
         if self.pending:
@@ -372,11 +407,21 @@ class Caribbean:
                 self._contribute(number, bet.stake, desk)
 
     def _contribute(self, number: int, stake: int, desk: Desk) -> None:
-        share = self.meter.contribution(stake, self.rules.jackpot.contribution)
-        self._now.contributed += share
-        desk.move(f"progressive.{number}", "pool", share, "contribution")
-        desk.move(f"progressive.{number}", "house", stake - share, "progressive")
-        desk.outbox.append(OutboxEntry("contribution", number, share))
+        share = self.meter.contribute(stake, self.rules.jackpot)
+        spot = f"progressive.{number}"
+        self._now.contributed += share.to_pool
+        desk.move(spot, "pool", share.to_pool, "contribution")
+        desk.move(spot, "overflow", share.to_overflow, "contribution")
+        desk.move(spot, "reserve", share.to_reserve, "contribution")
+        desk.move(spot, "house", share.house, "progressive")
+        desk.outbox.append(OutboxEntry("contribution", number, share.to_pool + share.to_overflow))
+
+    def _restart_pool(self, desk: Desk) -> None:
+        """A new pool from the minimum (CS-10, art. 10(8))."""
+        seed = self.meter.restart(self.rules.jackpot)
+        desk.move("reserve", "pool", seed.from_reserve, "minimum")
+        desk.move("house", "pool", seed.from_house, "minimum")
+        desk.move("overflow", "pool", seed.from_overflow, "overflow")
 
     def wrong_packet(self, item: GameInput, desk: Desk) -> bool:
         event = item.event if isinstance(item, DeviceNews) else None
@@ -719,7 +764,7 @@ class Caribbean:
             Stake(n, box.ante, box.raised, now.dealt.faces(n) if box.raised else None)
             for n, box in sorted(now.boxes.items())
         ]
-        return settle(dealer, stakes, self.rules.royal_odds, self.rules.cap, self.rules.cap_scope)
+        return settle(dealer, stakes, self.rules)
 
     def claims(self) -> list[Claim]:
         """Boxes that hold an awarded hand with a progressive bet in force (CS-10)."""
@@ -783,8 +828,7 @@ class Caribbean:
             self._turn(award.box)
             self.pending.append(pending)
         if decision.emptied:
-            self.meter.seed(self.rules.jackpot.minimum)
-            desk.move("house", "pool", self.rules.jackpot.minimum, "minimum")
+            self._restart_pool(desk)
         if decision.awards:
             best = max(decision.awards, key=lambda award: award.amount)
             self.announcement = f"WINNER BOX {best.box} {views.money(best.amount, self.rules.currency)}"

@@ -37,7 +37,7 @@ ALL: Final = tuple(Phase)
 ACTS: Final = (
     "open-table", "close-table", "shuffle", "cut", "open-betting", "ante", "progressive", "take-back",
     "close-betting", "card", "raise", "fold", "expose", "empty-box", "misdeal", "shuffler-failed",
-    "reveal", "declare", "settle", "confirm-award", "count", "refund-carried", "correct-pool",
+    "reveal", "declare", "settle", "confirm-award", "count", "refund-carried", "correct-pool", "change-rules",
 )  # fmt: skip
 NEWS: Final = (
     "card-drawn", "packet-out", "packet-taken", "cut-card", "stray-cards", "shuffle-started",
@@ -68,6 +68,7 @@ def _next(unit: str, checks: tuple[str, ...] = ()) -> tuple[Row, ...]:
 ROWS: Final = (
     Row("open-table", (OUT,), REST, do=("open_table",)),
     Row("close-table", RESTING, OUT, check=("nothing_pending",), do=("close_table",)),
+    Row("change-rules", IDLE, check=("may_change_rules",), do=("change_rules",)),
     # The deck: CS-03
     Row("shuffle", (*RESTING, BETTING), check=("may_shuffle",), do=("order_shuffle",)),
     Row("cut", (*RESTING, BETTING), check=("may_cut",), do=("record_cut",)),
@@ -144,13 +145,14 @@ ROWS: Final = (
 _BETS = ("ante", "progressive", "take-back", "close-betting")
 _SHOW = ("reveal", "declare", "settle")
 _MISDEALT = ("expose", "empty-box", "misdeal", "shuffler-failed")
-_EVERY_OTHER_ACT = tuple(a for a in ACTS if a not in ("open-table", "confirm-award"))
+_EVERY_OTHER_ACT = tuple(a for a in ACTS if a not in ("open-table", "confirm-award", "change-rules"))
 
 REFUSALS: Final = (
     No(_EVERY_OTHER_ACT, (OUT,), "", "the table is closed", "open-table first"),
     No(("open-table",), (*RESTING, BETTING, *LIVE), "", "the table is open already"),
     No(("close-table",), (BETTING, *LIVE), "", "a round is open", "finish the round, then close the table"),
     No(("shuffle", "cut"), LIVE, "CS-03", "cards are out", "settle or void the round first"),
+    No(("change-rules",), (BETTING, *LIVE), "CS-13", "a round is open", "rules change between rounds only"),
     No(("open-betting",), (BETTING,), "", "betting is open already"),
     No(("open-betting",), LIVE, "CS-06", "a round is being played", "settle or void it first"),
     No(_BETS, RESTING, "CS-06", "betting is not open", "open-betting first"),

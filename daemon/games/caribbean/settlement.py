@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daemon.games.caribbean.rules import CaribbeanRules
 from daemon.games.hands import Category, category_of, qualifies, rank_61_2004
 from drivers.cards import Card
 
 CAPPED = (Category.QUADS, Category.STRAIGHT_FLUSH, Category.ROYAL_FLUSH)
-PAY_TABLE: Mapping[Category, int] = {
-    Category.NO_PAIR: 1,
-    Category.PAIR: 1,
-    Category.TWO_PAIR: 2,
-    Category.TRIPS: 3,
-    Category.STRAIGHT: 4,
-    Category.FLUSH: 5,
-    Category.FULL_HOUSE: 7,
-    Category.QUADS: 20,
-    Category.STRAIGHT_FLUSH: 50,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +36,26 @@ class Result:
 def settle(
     dealer: Sequence[Card] | None,
     stakes: Sequence[Stake],
-    royal_odds: int,
-    cap: int | None,
-    cap_scope: str,
+    rules: CaribbeanRules,
 ) -> list[Result]:
     """Results in seat order. ``dealer`` may be None only when no box raised.
 
-    ``cap`` limits what a raise wins with quads or better, for each box, or for the table in
-    seat order (``cap_scope = "table"``).
+    The rules' cap limits what a raise wins with quads or better, for each box, or for the table
+    in seat order (``cap_scope = "table"``).
     """
     qualified = dealer is not None and qualifies(dealer)
     dealer_rank = rank_61_2004(dealer) if dealer is not None and qualified else 0
-    left = cap
+    left = rules.cap
     results = []
     for stake in stakes:
-        result = _one(stake, qualified, dealer_rank, royal_odds, left)
-        if left is not None and cap_scope == "table" and result.category in CAPPED:
+        result = _one(stake, qualified, dealer_rank, rules, left)
+        if left is not None and rules.cap_scope == "table" and result.category in CAPPED:
             left -= result.raise_paid
         results.append(result)
     return results
 
 
-def _one(stake: Stake, qualified: bool, dealer_rank: int, royal_odds: int, cap: int | None) -> Result:
+def _one(stake: Stake, qualified: bool, dealer_rank: int, rules: CaribbeanRules, cap: int | None) -> Result:
     if not stake.raised:
         return Result(stake.box, "lose", None)
     if not qualified:
@@ -80,8 +68,7 @@ def _one(stake: Stake, qualified: bool, dealer_rank: int, royal_odds: int, cap: 
         raise ValueError("two hands of one deck cannot tie (CS-08)")
     if rank < dealer_rank:
         return Result(stake.box, "lose", category)
-    odds = royal_odds if category is Category.ROYAL_FLUSH else PAY_TABLE[category]
-    won = stake.raised * odds
+    won = stake.raised * rules.odds(category)
     if cap is not None and category in CAPPED:
         won = min(won, cap)
     return Result(stake.box, "win", category, stake.ante, won)
