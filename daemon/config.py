@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic_core import ErrorDetails
 
 from daemon import royal_option
+from daemon.games.caribbean.programme import fits, money, prize_pages
 from daemon.games.caribbean.rules import CaribbeanRules, RoyalApproval
 from daemon.games.jackpot import JackpotRules
 from daemon.links.serial import parse_url
@@ -208,6 +209,7 @@ class _Rules(_Section):
     edition: Annotated[str, Field(pattern=r"^[ -~]{1,40}$")]
     # The sign shows it: what a 7-bit character set has.
     currency: Annotated[str, Field(pattern=r"^[ -~]{0,4}$")] = "$"
+    sign_width: Annotated[int, Field(ge=8, le=64)] | None = None
     ante_min: Money
     ante_max: Money
     royal_odds: Annotated[int, Field(ge=50, le=100)]
@@ -226,6 +228,7 @@ class _Rules(_Section):
             cap=self.cap,
             cap_scope=self.cap_scope,
             currency=self.currency,
+            sign_width=self.sign_width or 0,
             edition=self.edition,
             approval=self.royal_approval.approval(),
             pay_table={key.replace("_", "-"): odds for key, odds in self.pay_table},
@@ -392,6 +395,7 @@ def _rule_problems(rules: _Rules, today: date) -> Iterator[str]:
     for key, why in royal_option.objections(approval.applied, approval.permitted, approval.effective, today):
         yield f"rules.royal_approval.{key}: {why}"
     yield from _progressive_problems(rules.progressive)
+    yield from _sign_problems(rules.rules())
 
 
 def _progressive_problems(jackpot: _Progressive) -> Iterator[str]:
@@ -404,6 +408,17 @@ def _progressive_problems(jackpot: _Progressive) -> Iterator[str]:
     if jackpot.largest_contribution is not None and jackpot.largest_contribution < most:
         threshold = f"{key}.largest_contribution: {jackpot.largest_contribution}"
         yield f"{threshold} is less than a stake brings, {ceil(most)}"
+
+
+def _sign_problems(rules: CaribbeanRules) -> Iterator[str]:
+    """An amount that the sign cannot show whole is an error here, never a shorter number there."""
+    for key in ("minimum", "limit"):
+        amount = getattr(rules.jackpot, key)
+        if amount is not None and not fits(text := money(amount, rules.currency), rules):
+            yield f"rules.sign_width: {rules.sign_width} characters are too few for the {key}, {text!r}"
+    for page in prize_pages(rules):
+        if not fits(page, rules):
+            yield f"rules.sign_width: {rules.sign_width} characters are too few for {page!r}"
 
 
 def _source_problems(table: _Table, devices: _Devices) -> Iterator[str]:

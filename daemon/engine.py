@@ -322,7 +322,7 @@ class Engine:
         for device in self.table.rig.by_role("sign"):
             port = self.ports[device.id]
             if port.open:
-                for output in port.driver.command(Display(self.table.rig.wanted[0], SAFE_TEXT), now):
+                for output in port.driver.command(Display(self.table.rig.wanted.meter, SAFE_TEXT), now):
                     if isinstance(output, Send):
                         self._wires.send(port.id, output.data)
 

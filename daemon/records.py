@@ -126,6 +126,8 @@ def input_from(plain: Plain, faces: bytes) -> Input:
 def _read_device(plain: Plain, faces: bytes) -> FromDevice:
     kind = _EVENTS[plain["event"]]
     values = {name: plain[name] for name in _FIELDS[kind]}
+    if kind is base.SignShows:
+        values["pages"] = tuple(values["pages"])
     if kind is base.CardDrawn and plain["face"] is not None:
         values["face"] = FaceDownCard(DECK[faces[0]])
     return FromDevice(plain["device"], kind(**values), plain.get("boot", -1), plain.get("ordinal", 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drivers.base import NumberedCommand
+from drivers.base import Display, NumberedCommand
 
 COMMAND_IDS = 0xFFFF
 
@@ -50,8 +50,8 @@ class Rig:
     devices: dict[str, Device]
     mode: str
     shuffler: str = ""
-    wanted: tuple[str, str] = ("", "")  # what the sign is to show
-    shows: tuple[str, str] | None = None  # what it is proven to show
+    wanted: Display = field(default_factory=lambda: Display(""))  # what the sign is to show
+    shows: Display | None = None  # what it is proven to show
     told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
     last_command_id: int = 0
 

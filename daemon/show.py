@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from daemon.games.caribbean.views import money
+from daemon.games.caribbean.programme import money
 
 View = dict[str, Any]
 UNKNOWN: Final = "?"

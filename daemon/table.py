@@ -178,7 +178,7 @@ class Table:
 
     def _tell_sign(self, desk: Desk) -> None:
         for sign in self.rig.by_role("sign"):
-            desk.effects.append(ToDevice(sign.id, Display(*self.rig.wanted)))
+            desk.effects.append(ToDevice(sign.id, self.rig.wanted))
 
     def _remember_commands(self, desk: Desk) -> None:
         for effect in desk.effects:
@@ -221,7 +221,7 @@ class Table:
         if isinstance(event, CommandResult):
             self._command_result(device, event, desk)
         elif isinstance(event, SignShows):
-            self.rig.shows = (event.meter, event.announcement)
+            self.rig.shows = Display(event.meter, event.announcement, event.pages)
         elif isinstance(event, SignDiffers):
             self.rig.shows = None
             desk.note("CS-01", f"{device.id}: {event.reason}")
@@ -342,7 +342,11 @@ class Table:
                 for f in self.faults.values()
             ],
             "sign": {
-                "wanted": {"meter": self.rig.wanted[0], "announcement": self.rig.wanted[1]},
+                "wanted": {
+                    "meter": self.rig.wanted.meter,
+                    "announcement": self.rig.wanted.announcement,
+                    "pages": list(self.rig.wanted.pages),
+                },
                 "proven": self.rig.sign_is_current(),
             },
             "not_ready": self.rig.not_ready(),

@@ -115,6 +115,7 @@ class SignShows:
 
     meter: str
     announcement: str
+    pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +216,13 @@ class ClearDeviceFault:
 class Display:
     """What the sign is to show from now on; the latest one wins.
 
-    ``meter`` is the jackpot amount as text, ``announcement`` a text that covers it
-    ("" for none).
+    ``meter`` is the jackpot amount as text, ``announcement`` a text that covers everything
+    ("" for none), ``pages`` further texts shown in turn with the meter.
     """
 
     meter: str
     announcement: str = ""
+    pages: tuple[str, ...] = ()
 
 
 NumberedCommand = LockShoe | UnlockShoe | Shuffle | Deal | StopDeal | ClearDeviceFault

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from drivers.base import Command
+from drivers.base import Command, Display
 
 
 class Refused(Exception):
@@ -231,8 +231,8 @@ class Game(Protocol):
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused, having changed nothing."""
 
-    def sign(self) -> tuple[str, str]:
-        """What the sign must show now: the meter and the announcement over it ("")."""
+    def sign(self) -> Display:
+        """What the sign must show now."""
 
     def check(self, balances: Mapping[str, int]) -> list[str]:
         """Invariants that do not hold, as sentences; empty when all is well.

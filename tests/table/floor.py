@@ -101,7 +101,8 @@ class Floor:
     # --- what a dealer does ---------------------------------------------------------------
 
     def prove_sign(self) -> None:
-        self.take(FromDevice("sign", SignShows(*self.table.rig.wanted)))
+        wanted = self.table.rig.wanted
+        self.take(FromDevice("sign", SignShows(wanted.meter, wanted.announcement, wanted.pages)))
 
     def open(self) -> None:
         self.do("open-table")

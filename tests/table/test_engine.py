@@ -79,8 +79,8 @@ class Coin:
         if self.flips == 2:
             desk.command("shoe", LockShoe(desk.devices.next_command_id()))
 
-    def sign(self) -> tuple[str, str]:
-        return f"{self.flips} FLIPS", ""
+    def sign(self) -> Display:
+        return Display(f"{self.flips} FLIPS")
 
     def check(self, balances: Mapping[str, int]) -> list[str]:
         return [] if balances["house"] == self.flips else ["the house lost a flip"]

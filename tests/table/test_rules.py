@@ -139,7 +139,7 @@ def test_cs_10_the_meters_count_what_they_are_named_for() -> None:
     floor = Floor()
     with_pool(floor, 600_000_00, bets=2)
     floor.bets(1, 2, progressive=(1, 2))
-    floor.play({1: "2S 5S 7S 9S JS", 2: LOW[2].replace("2H", "3H")}, NOTHING)
+    floor.play({1: "3S 5S 8S 10S JS", 2: LOW[2]}, "AD KD 9S 6H 3C")
     view = floor.table.view()["pool"]
     assert isinstance(view, dict)
     assert (view["wagered"], view["hits"], view["awarded_from_pool"]) == (2 * STAKE, 1, 50_000)

@@ -54,6 +54,7 @@ class CaribbeanRules:
     cap: int | None = None
     cap_scope: str = "box"  # or "table"
     currency: str = "$"
+    sign_width: int = 0  # characters the sign shows at once; 0: no limit
     edition: str = ""
     approval: RoyalApproval | None = None
     pay_table: Mapping[str, int] = field(default_factory=lambda: dict(PAY_TABLE))

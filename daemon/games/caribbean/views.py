@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
@@ -13,18 +12,10 @@ from daemon.games.hands import category_of, qualifies, rank_61_2004
 from drivers.cards import Card
 
 if TYPE_CHECKING:
-    from daemon.games.caribbean.game import Caribbean
+    from daemon.games.caribbean.memory import Memory
     from daemon.games.caribbean.round import Box, Round
     from daemon.games.caribbean.settlement import Result
     from daemon.games.jackpot import Decision
-
-
-@lru_cache(maxsize=256)  # the meter is asked for after every input and seldom changes
-def money(amount: int, currency: str) -> str:
-    """Minor units as a person reads them: ``$12,345.67``."""
-    sign = "-" if amount < 0 else ""
-    whole, cents = divmod(abs(amount), 100)
-    return f"{sign}{currency}{whole:,}.{cents:02d}"
 
 
 def place_name(place: int) -> str:
@@ -104,7 +95,7 @@ def _dealer(now: Round) -> dict[str, object]:
 
 
 def _round(
-    game: Caribbean, now: Round, outcome: str, results: Mapping[int, Result], awards: Mapping[int, int]
+    game: Memory, now: Round, outcome: str, results: Mapping[int, Result], awards: Mapping[int, int]
 ) -> dict[str, object]:
     return {
         "id": now.id,
@@ -123,14 +114,14 @@ def _round(
     }
 
 
-def open_round(game: Caribbean) -> dict[str, object]:
+def open_round(game: Memory) -> dict[str, object]:
     """The running round (``feltd round --json``)."""
     assert game.round is not None
     return _round(game, game.round, "open", {}, {})
 
 
 def summary(
-    game: Caribbean, outcome: str, results: Mapping[int, Result], decision: Decision, desk: Desk
+    game: Memory, outcome: str, results: Mapping[int, Result], decision: Decision, desk: Desk
 ) -> dict[str, object]:
     """A closed round. Call it when awards are taken and before the round is forgotten."""
     assert game.round is not None
@@ -152,7 +143,7 @@ def summary(
     return view
 
 
-def state(game: Caribbean) -> dict[str, object]:
+def state(game: Memory) -> dict[str, object]:
     """What staff see of the game now: what is bet, carried, pending, and due next."""
     now = game.round
     meter = game.meter
@@ -188,7 +179,7 @@ def state(game: Caribbean) -> dict[str, object]:
     }
 
 
-def _next_place(game: Caribbean) -> str | None:
+def _next_place(game: Memory) -> str | None:
     now = game.round
     if now is None or now.deal is None or now.deal.due <= 0:
         return None

@@ -1,0 +1,120 @@
+"""The house at its table: rule set, opening, the deck and its count (CS-03, CS-07, CS-13)."""
+
+from __future__ import annotations
+
+from daemon.games.caribbean.memory import DECK_SIZE, Memory, supervisor
+from daemon.games.caribbean.round import (
+    DeckProof,
+)
+from daemon.games.caribbean.rules import rules_from
+from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
+from drivers.base import CardsReturned, Shuffle, ShuffleDone
+
+
+class House(Memory):
+    """A chapter of :class:`daemon.games.caribbean.game.Caribbean`."""
+
+    def adopt(self, rules: str, desk: Desk) -> None:
+        configured = rules_from(rules)
+        if not self._rules_in_force:
+            self._play_by(configured)
+        if configured == self.rules:
+            desk.unlatch("rules-differ")
+            return
+        text = "the configuration has another rule set: " + "; ".join(self.rules.changes(configured))
+        desk.latch("rules-differ", text, "change-rules, or the former configuration")
+
+    def may_change_rules(self, act: Act, desk: Desk) -> None:
+        supervisor(act, "CS-13")
+        if act.args.get("problem"):
+            raise Refused(act.text("problem"), "CS-13", "correct the file; feltd check tells every error")
+        if rules_from(act.text("rules")) == self.rules:
+            raise Refused("this is the rule set in force", "CS-13")
+
+    def change_rules(self, act: Act, desk: Desk) -> None:
+        """Between rounds only; before and after are in the record (CS-13)."""
+        new, before = rules_from(act.text("rules")), self.fingerprint
+        changes = "; ".join(self.rules.changes(new))
+        self._play_by(new)
+        desk.unlatch("rules-differ")
+        desk.note("CS-13", f"rule set {before[:16]} -> {self.fingerprint[:16]}: {changes}")
+
+    def open_table(self, act: Act, desk: Desk) -> None:
+        if not self.meter.minimums:  # the first opening of this table's pool
+            self._restart_pool(desk)
+
+    def nothing_pending(self, act: Act, desk: Desk) -> None:
+        if self.pending:
+            raise Refused("an award is not paid yet", "CS-10", "confirm-award first")
+
+    def close_table(self, act: Act, desk: Desk) -> None:
+        self.announcement = ""
+        self.deck = DeckProof()
+
+    def may_shuffle(self, act: Act, desk: Desk) -> None:
+        if desk.devices.mode == "shuffler" and not desk.devices.shuffler:
+            raise Refused("no shuffler is in use", "CS-03", "use-shuffler id= or use-shoe first")
+
+    def order_shuffle(self, act: Act, desk: Desk) -> None:
+        self.announcement = ""
+        if desk.devices.mode == "shoe":
+            self.deck = DeckProof(shuffled=True)
+            self._deck_is_whole(desk)
+            return
+        self.deck = DeckProof()
+        desk.command(desk.devices.shuffler, Shuffle(desk.devices.next_command_id()))
+
+    def may_cut(self, act: Act, desk: Desk) -> None:
+        if desk.devices.mode == "shoe" and not self.deck.shuffled:
+            raise Refused("the deck is not shuffled", "CS-03", "shuffle first, then cut")
+
+    def record_cut(self, act: Act, desk: Desk) -> None:
+        if desk.devices.mode == "shoe":  # after a machine's shuffle a cut changes nothing
+            self.deck.cut = True
+
+    def forget_deck(self, item: GameInput, desk: Desk) -> None:
+        self.deck = DeckProof()
+        if self.round:  # another device deals: it has to be told again
+            self.round.closed = False
+            self.round.commanded = 0
+            self.round.mode = desk.devices.mode
+
+    def take_proof(self, news: DeviceNews, desk: Desk) -> None:
+        done = news.event
+        assert isinstance(done, ShuffleDone)
+        if desk.devices.mode != "shuffler" or news.device != desk.devices.shuffler:
+            return
+        if done.counted != DECK_SIZE:
+            self.deck = DeckProof()
+            text = f"{news.device} counted {done.counted} cards, not {DECK_SIZE}"
+            desk.latch("shuffle-count", text, "shuffle")
+            return
+        self.deck = DeckProof(shuffler=news.device)
+        self._deck_is_whole(desk)
+
+    def note_other_deck(self, item: GameInput, desk: Desk) -> None:
+        desk.note("CS-03", "the shuffler works on another deck; this round goes on")
+
+    def deck_unproven(self, item: GameInput, desk: Desk) -> bool:
+        return not self._deck_proven(desk)
+
+    def may_count(self, act: Act, desk: Desk) -> None:
+        if not 0 <= act.number("cards") <= DECK_SIZE * 2:
+            raise Refused("a stub has 0 to 52 cards", "CS-07", "count the cards left in the shoe")
+
+    def count_stub(self, act: Act, desk: Desk) -> None:
+        self._compare_count(act.number("cards"), DECK_SIZE - self.last_cards_out, "cards left", desk)
+
+    def count_returned(self, news: DeviceNews, desk: Desk) -> None:
+        event = news.event
+        assert isinstance(event, CardsReturned)
+        if self.last_cards_out:
+            self._compare_count(event.counted, self.last_cards_out, "cards returned", desk)
+
+    def _compare_count(self, counted: int, expected: int, what: str, desk: Desk) -> None:
+        if counted != expected:
+            self.deck = DeckProof()
+            desk.latch("count", f"{counted} {what}, not {expected}", "supervisor")
+
+    def note_untimely_return(self, news: DeviceNews, desk: Desk) -> None:
+        desk.note("CS-07", "cards were returned to the shuffler outside the end of a round")

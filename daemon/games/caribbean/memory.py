@@ -1,0 +1,181 @@
+"""What all chapters of a Caribbean Stud round share: its memory, and the few acts that end it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from daemon.games.caribbean import programme, views
+from daemon.games.caribbean.deal import DEALER, HAND
+from daemon.games.caribbean.round import (
+    Box,
+    DeckProof,
+    Irregularity,
+    PendingAward,
+    Round,
+)
+from daemon.games.caribbean.rows import Phase
+from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules
+from daemon.games.caribbean.settlement import Result
+from daemon.games.desk import Act, Desk, GameInput, Refused, RoundClosed
+from daemon.games.hands import qualifies
+from daemon.games.jackpot import Decision, LocalPool, Meter, PoolAuthority
+from drivers.base import Deal as DealCommand
+from drivers.cards import Card, FaceDownCard
+
+DECK_SIZE: Final = 52
+
+
+class Memory:
+    """The memory of one table. The chapters are mixed into :class:`daemon.games.caribbean.game.Caribbean`."""
+
+    name = "caribbean"
+    rules_id = RULES_ID
+    state: Phase
+    rules: CaribbeanRules
+    fingerprint: str
+    authority: PoolAuthority
+
+    def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
+        self._given_authority = authority
+        self._play_by(rules)
+        self._rules_in_force = False  # until the first record of the journal tells them
+        self.meter = Meter()
+        self.round: Round | None = None
+        self.last_round_id = 0
+        self.last_cards_out = 0
+        self.deck = DeckProof()
+        self.carried: dict[int, int] = {}  # box -> stake, for the very next round
+        self.refundable: dict[int, int] = {}  # box -> stake whose box did not play that round
+        self.pending: list[PendingAward] = []  # in the order of payment
+        self.announcement = ""
+
+    def _play_by(self, rules: CaribbeanRules) -> None:
+        self.rules = rules
+        self.fingerprint = rules.fingerprint()
+        self._prizes = programme.prize_pages(rules)
+        self.authority = self._given_authority or LocalPool(rules.jackpot)
+        self._rules_in_force = True
+
+    @property
+    def _now(self) -> Round:
+        if self.round is None:
+            raise RuntimeError("no round is open")
+        return self.round
+
+    def _box(self, act: Act) -> int:
+        number = act.number("box")
+        if number not in BOXES:
+            raise Refused(f"there is no box {number}", "CS-02", "boxes are 1 to 7")
+        return number
+
+    def _bet_box(self, act: Act) -> Box:
+        number = self._box(act)
+        box = self._now.boxes.get(number)
+        if box is None:
+            raise Refused(f"box {number} has no ante", "CS-06", "ante first")
+        return box
+
+    def _place(self, act: Act) -> int:
+        return DEALER if act.text("box").lower() == "dealer" else self._box(act)
+
+    def _deck_proven(self, desk: Desk) -> bool:
+        if desk.devices.mode == "shoe":
+            return self.deck.shuffled and self.deck.cut
+        return bool(self.deck.shuffler) and self.deck.shuffler == desk.devices.shuffler
+
+    def forget_proof(self, item: GameInput, desk: Desk) -> None:
+        if desk.devices.mode == "shuffler":
+            self.deck = DeckProof()
+
+    def _deck_is_whole(self, desk: Desk) -> None:
+        for code in [code for code, fault in desk.faults.items() if fault.cleared_by == "shuffle"]:
+            desk.unlatch(code)
+
+    def _ask_for_packets(self, packets: int, desk: Desk) -> None:
+        now = self._now
+        now.deal_base = len(now.deal.units) if now.deal else 0
+        now.commanded += packets
+        desk.command(desk.devices.shuffler, DealCommand(desk.devices.next_command_id(), packets, HAND))
+
+    def _ask_for_missing_packet(self, desk: Desk) -> None:
+        now = self._now
+        if desk.devices.mode == "shuffler" and now.taken == now.commanded and now.dealt.due > 0:
+            self._ask_for_packets(now.dealt.due, desk)
+
+    def _restart_pool(self, desk: Desk) -> None:
+        """A new pool from the minimum (CS-10, art. 10(8))."""
+        seed = self.meter.restart(self.rules.jackpot)
+        desk.move("reserve", "pool", seed.from_reserve, "minimum")
+        desk.move("house", "pool", seed.from_house, "minimum")
+        desk.move("overflow", "pool", seed.from_overflow, "overflow")
+
+    def _check_face(self, face: FaceDownCard | None, desk: Desk) -> None:
+        if face is None:
+            desk.note("CS-07", "a card was not read: show it at the showdown")
+            return
+        index = face.turn().index
+        if index in self._now.faces_seen:
+            self._halt_for_deck(desk)
+        self._now.faces_seen.add(index)
+
+    def _halt_for_deck(self, desk: Desk) -> None:
+        # The face is not named: it may still be face down.
+        desk.latch("duplicate-card", "a face came twice in one round (CS-01)", "clear-fault, or misdeal")
+
+    def _progressive_counts(self, box: Box) -> bool:
+        folded_pays = self.rules.jackpot.folded == "pays"
+        return box.progressive is not None and (box.decision == "raise" or folded_pays)
+
+    def _all_known(self, raised: list[int], shown: dict[int, list[Card]]) -> bool:
+        """Every hand that CS-09 opens is known, with those just ``shown``."""
+        deal = self._now.dealt
+        dealer = shown.get(DEALER) or deal.faces(DEALER)
+        if dealer is None:
+            return False
+        return not qualifies(dealer) or all(shown.get(b) or deal.faces(b) for b in raised)
+
+    def _turn(self, place: int) -> None:
+        for card in self._now.dealt.hands[place]:
+            card.turned = True
+
+    def _irregular(self, clause: str, detail: str, desk: Desk) -> None:
+        self._now.irregularities.append(Irregularity(clause, detail, desk.at))
+        desk.note(clause, detail)
+
+    def _count_exposure(self, place: int, position: int, how: str, desk: Desk) -> None:
+        now = self._now
+        now.exposures += 1
+        if now.exposures > 1:
+            return
+        if place == DEALER and len(now.dealt.hands[DEALER]) < HAND:
+            now.fifth_stays_down = True
+        self._irregular(
+            "CS-11b", f"card {position} of {views.place_name(place)} {how}: the round stands", desk
+        )
+
+    def _void(self, clause: str, detail: str, desk: Desk) -> None:
+        """Bets go back, progressive bets carry over by themselves (CS-11a, d)."""
+        self._irregular(clause, detail, desk)
+        for n in sorted(self._now.boxes):
+            box = self._now.boxes[n]
+            desk.move(f"ante.{n}", f"player.{n}", box.ante, "void")
+            desk.move(f"raise.{n}", f"player.{n}", box.raised, "void")
+            if box.progressive is not None:
+                self.carried[n] = box.progressive.stake
+        self.announcement = programme.VOID
+        if clause == "CS-11a":
+            desk.unlatch("duplicate-card")
+        self._close("void", {}, Decision((), self.meter.pool, False), desk)
+
+    def _close(self, outcome: str, results: dict[int, Result], decision: Decision, desk: Desk) -> None:
+        now = self._now
+        summary = views.summary(self, outcome, results, decision, desk)
+        self.last_round_id = now.id
+        self.last_cards_out = now.dealt.cards
+        desk.effects.append(RoundClosed(now.id, outcome, summary))
+        self.round = None
+
+
+def supervisor(act: Act, clause: str) -> None:
+    if act.role != "supervisor":
+        raise Refused(f"{act.name} is a supervisor's act", clause, "role=supervisor")

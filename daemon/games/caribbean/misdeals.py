@@ -1,0 +1,94 @@
+"""Exposed cards and misdeals (CS-11)."""
+
+from __future__ import annotations
+
+from daemon.games.caribbean import views
+from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
+from daemon.games.caribbean.memory import Memory
+from daemon.games.caribbean.round import (
+    DeckProof,
+)
+from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
+
+
+class Misdeals(Memory):
+    """A chapter of :class:`daemon.games.caribbean.game.Caribbean`."""
+
+    def may_expose(self, act: Act, desk: Desk) -> None:
+        place, position = self._place(act), act.number("card")
+        hand = self._now.dealt.hands.get(place, [])
+        if not 1 <= position <= len(hand):
+            raise Refused(f"{views.place_name(place)} has no card {position}", "CS-11b")
+        card = hand[position - 1]
+        if card.exposed or card.turned:
+            raise Refused("that card lies face up already", "CS-11b")
+        if place == DEALER and position == HAND and not self._now.fifth_stays_down:
+            raise Refused("the dealer's fifth card is face up by rule: no exposure", "CS-11b")
+
+    def another_was_exposed(self, act: Act, desk: Desk) -> bool:
+        return self._now.exposures > 0
+
+    def expose(self, act: Act, desk: Desk) -> None:
+        place, position = self._place(act), act.number("card")
+        self._now.dealt.hands[place][position - 1].exposed = True
+        self._count_exposure(place, position, "exposed", desk)
+
+    def may_empty_box(self, act: Act, desk: Desk) -> None:
+        box, first = self._box(act), act.number("first")
+        if box in self._now.boxes:
+            raise Refused(f"box {box} has a bet", "CS-11c", "a wrong number of cards is a misdeal (CS-11a)")
+        if not 1 <= first <= len(self._now.dealt.units) or first in self._now.dealt.strays:
+            raise Refused(f"card or packet {first} did not go to an empty box", "CS-11c")
+
+    def empty_box(self, act: Act, desk: Desk) -> None:
+        box, first = act.number("box"), act.number("first")
+        self._now.dealt.stray(first, box)
+        self._irregular("CS-11c", f"box {box} was dealt to without a bet: box void, the round goes on", desk)
+        self._ask_for_missing_packet(desk)
+
+    def take_decisions_back(self, act: Act, desk: Desk) -> None:
+        """Decisions made before the dealer's last card were made too early (CS-06)."""
+        for box in self._now.boxes.values():
+            desk.move(f"raise.{box.number}", f"player.{box.number}", box.raised, "taken back")
+            box.raised, box.decision = 0, None
+
+    def void_wrong_number(self, item: GameInput, desk: Desk) -> None:
+        self._void("CS-11a", "wrong number of cards in a packet, or a packet too many", desk)
+
+    def void_surplus(self, item: GameInput, desk: Desk) -> None:
+        self._now.dealt.units.append([DealtCard()])  # it is out, and counts
+        self._void("CS-11a", "a card too many came out", desk)
+
+    def void_two_exposed(self, item: GameInput, desk: Desk) -> None:
+        self._void("CS-11a", "two cards exposed", desk)
+
+    def void_wrong_source(self, news: DeviceNews, desk: Desk) -> None:
+        self._void("CS-11a", f"cards came out of {news.device}, which is not in use", desk)
+
+    def void_misdeal(self, act: Act, desk: Desk) -> None:
+        self._void("CS-11a", str(act.args.get("text", "misdeal declared"))[:200], desk)
+
+    def shuffler_deals(self, act: Act, desk: Desk) -> None:
+        if desk.devices.mode != "shuffler":
+            raise Refused("no shuffler deals this round", "CS-11d")
+
+    def latch_shuffler_fault(self, item: GameInput, desk: Desk) -> None:
+        self.forget_proof(item, desk)
+        if isinstance(item, DeviceNews):
+            desk.latch("shuffler-fault", f"{item.device} reports a fault", "clear-fault")
+
+    def shuffler_fails_before_deal(self, item: GameInput, desk: Desk) -> None:
+        """Nothing is void: the bets stay or are taken back, another device deals (CS-11d)."""
+        self.deck = DeckProof()
+        self._now.closed = False
+        self._now.commanded = 0
+        device = desk.devices.shuffler
+        desk.devices.bar(device, "CS-11d")
+        self._irregular(
+            "CS-11d", f"{device} failed before the first card: bets stay, another device deals", desk
+        )
+
+    def void_shuffler_failed(self, item: GameInput, desk: Desk) -> None:
+        device = desk.devices.shuffler
+        desk.devices.bar(device, "CS-11d")
+        self._void("CS-11d", f"{device} failed while dealing", desk)

@@ -1,0 +1,74 @@
+"""What the jackpot sign shows: the pool, the fixed prizes in turn, and what just happened (CS-10, CS-12).
+
+Nothing here tells past results or remaining cards: players read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from daemon.games.caribbean.round import PendingAward
+from daemon.games.caribbean.rules import CaribbeanRules
+from daemon.games.hands import Category
+from drivers.base import Display
+
+NEUTRAL: Final = "JACKPOT"  # for an amount that is longer than the sign
+VOID: Final = "VOID"
+CLOSED: Final = "TABLE CLOSED"
+_SHORT: Final = {
+    Category.ROYAL_FLUSH: "ROYAL",
+    Category.STRAIGHT_FLUSH: "STR FLUSH",
+    Category.QUADS: "QUADS",
+    Category.FULL_HOUSE: "FULL HOUSE",
+    Category.FLUSH: "FLUSH",
+}
+
+
+@lru_cache(maxsize=64)
+def money(amount: int, currency: str) -> str:
+    """Minor units as a person reads them: ``$12,345.67``."""
+    sign = "-" if amount < 0 else ""
+    whole, cents = divmod(abs(amount), 100)
+    return f"{sign}{currency}{whole:,}.{cents:02d}"
+
+
+def fits(text: str, rules: CaribbeanRules) -> bool:
+    """The sign can show this text whole (a width of 0: as long as it likes)."""
+    return not rules.sign_width or len(text) <= rules.sign_width
+
+
+def prize_pages(rules: CaribbeanRules) -> tuple[str, ...]:
+    """The fixed prizes, which CS-10 wants stated, the highest first."""
+    return tuple(
+        f"{name} {money(rules.jackpot.fixed(category), rules.currency)}" for category, name in _SHORT.items()
+    )
+
+
+def winner(box: int, amount: int, rules: CaribbeanRules) -> str:
+    """WINNER with box and amount; without the amount where it does not fit."""
+    whole = f"WINNER BOX {box} {money(amount, rules.currency)}"
+    return whole if fits(whole, rules) else f"WINNER BOX {box}"
+
+
+def pending(award: PendingAward, rules: CaribbeanRules) -> str:
+    """A frozen award that waits for its confirmation."""
+    whole = f"BOX {award.box} WON {money(award.amount, rules.currency)}"
+    return whole if fits(whole, rules) else f"JACKPOT BOX {award.box}"
+
+
+def programme(
+    rules: CaribbeanRules,
+    prizes: tuple[str, ...],
+    pool: int,
+    announcement: str,
+    waiting: Sequence[PendingAward],
+    closed: bool,
+) -> Display:
+    """The whole content. An amount longer than the sign is never cut: a neutral text stands for it."""
+    amount = money(pool, rules.currency)
+    pages = prizes + tuple(pending(award, rules) for award in waiting if not award.confirmed)
+    return Display(
+        amount if fits(amount, rules) else NEUTRAL, announcement, (CLOSED, *pages) if closed else pages
+    )
