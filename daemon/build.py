@@ -10,7 +10,7 @@ from daemon import __version__
 from daemon.config import ConfigError, DeviceSettings, Settings, load
 from daemon.engine import Port
 from daemon.games.caribbean.game import Caribbean
-from daemon.games.caribbean.rows import ACTS
+from daemon.games.caribbean.rows import KNOWN_ACTS
 from daemon.games.desk import Act
 from daemon.registry import DRIVERS
 from daemon.rig import Device, Rig
@@ -66,4 +66,4 @@ def completed(act: Act) -> Act:
 
 def known_acts(settings: Settings) -> frozenset[str]:
     """The names of the acts that this table and its game know."""
-    return TABLE_ACTS | frozenset(ACTS)
+    return TABLE_ACTS | frozenset(KNOWN_ACTS)

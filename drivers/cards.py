@@ -43,6 +43,9 @@ class Card:
 
     __str__ = __repr__
 
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def __reduce__(self) -> tuple[type[Card], tuple[int, Suit]]:
         return (Card, (self.rank, self.suit))
 
@@ -113,6 +116,9 @@ class FaceDownCard:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a face-down card cannot be serialised; seal it")
+
+    def __deepcopy__(self, memo: object) -> FaceDownCard:
+        return self  # it never changes; a copy of what holds it need not know the face
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("a face-down card cannot be serialised; seal it")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.games.caribbean.rows import ACTS, NEWS, REFUSALS, ROWS, TRIGGERS, Phase
+from daemon.games.caribbean.rows import ACTS, CORRECT, NEWS, REFUSALS, ROWS, TRIGGERS, Phase
 from daemon.games.desk import Act
 from daemon.games.machine import covered, refusals
 from daemon.table import FromDevice, Outcome
@@ -67,6 +67,7 @@ confirm-award        | no CS-10          | no CS-10            | no CS-10       
 count                | no -              | ! count             | no CS-07         | no CS-07   | no CS-07     | no CS-07   | no CS-07         | ! count
 refund-carried       | no -              | no CS-11            | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
 correct-pool         | no -              | .                   | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | .
+correct              | no CS-06          | no CS-06            | .                | no CS-06   | no CS-06     | no CS-06   | > showdown       | no CS-06
 change-rules         | .                 | .                   | no CS-13         | no CS-13   | no CS-13     | no CS-13   | no CS-13         | .
 card-drawn           | ! stray-cards     | ! stray-cards       | ! stray-cards    | > void     | > void       | > void     | > void           | ! stray-cards
 packet-out           | .                 | ! card-without-bets | > dealing        | .          | > void       | > void     | > void           | ! card-without-bets
@@ -205,6 +206,9 @@ def _give(floor: Floor, trigger: str) -> Outcome:
     if trigger in NEWS:
         device, event = _news(floor, trigger)
         return floor.take(FromDevice(device, event, boot=1, ordinal=900))
+    if trigger == CORRECT:  # the newest act of the round is withdrawn
+        slips = floor.game.round.slips if floor.game.round else []
+        return floor.take(Act("withdraw", replaces=slips[-1].seq if slips else 1))
     args = dict(GIVEN.get(trigger, {}))
     if trigger == "reveal" and floor.phase == "deciding":
         args["cards"] = "3S"
@@ -241,7 +245,7 @@ SHOE_CELLS = _cells(SHOE)
 
 def test_the_table_names_every_state_and_input() -> None:
     assert set(SHUFFLER_CELLS) == {(state.value, trigger) for state in Phase for trigger in TRIGGERS}
-    assert set(TRIGGERS) == set(ACTS) | set(NEWS)
+    assert set(TRIGGERS) == {*ACTS, *NEWS, CORRECT}
 
 
 def test_every_pair_has_a_row_or_a_refusal_and_none_has_both() -> None:

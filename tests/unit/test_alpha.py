@@ -20,11 +20,13 @@ from drivers.sign.alpha_frames import (
     ending,
     header,
     memory_map,
+    pages_data,
     parse_frame,
     parse_memory,
     read_string,
     read_text,
     run_sequence,
+    split_pages,
     status_names,
     status_of,
     string_data,
@@ -127,6 +129,28 @@ def test_a_priority_text_calls_no_string() -> None:
         text_data("\x10J", priority=True)
     with pytest.raises(ValueError, match="at most 125"):
         text_data("x" * 123, priority=True)
+
+
+def test_pages_are_segments_of_one_text_after_the_call_of_the_meter() -> None:
+    assert pages_data("J", (), 5) == text_data("\x10J") == b"\x1b b\x10J"
+    data = pages_data("J", ("FLUSH $50.00", "\x1c1TABLE CLOSED"), 256)
+    assert data == b"\x1b b\x10J\x1b bFLUSH $50.00\x1b b\x1c1TABLE CLOSED"
+    assert split_pages(data) == [b"\x10J", b"FLUSH $50.00", b"\x1c1TABLE CLOSED"]
+
+
+def test_a_text_is_split_at_its_modes_only() -> None:
+    assert split_pages(b"") == []
+    assert split_pages(b"HELLO") == [b"HELLO"]
+    assert split_pages(b"HELLO\x1b&aWORLD\x1b b") == [b"HELLO", b"WORLD", b""]
+
+
+def test_pages_fit_their_text_or_are_refused() -> None:
+    assert len(pages_data("J", ("x" * 120, "y" * 125), 256)) == 256
+    with pytest.raises(ValueError, match="take 257 bytes"):
+        pages_data("J", ("x" * 120, "y" * 126), 256)
+    for bad in "\x00\x02\x04\x10\x1b\x7f€":
+        with pytest.raises(ValueError, match="cannot show"):
+            pages_data("J", ("FLUSH", bad), 256)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class Betting(Memory):
             mode=desk.devices.mode,
             pool_opened=self.meter.pool,
             rules=self.fingerprint,
+            carried_at_opening=dict(self.carried),
         )
 
     def _betting_is_open(self) -> None:

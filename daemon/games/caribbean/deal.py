@@ -19,6 +19,7 @@ class DealtCard:
     face: FaceDownCard | None = None
     exposed: bool = False  # improperly: CS-11
     turned: bool = False  # by the regulation, at the showdown
+    by_hand: bool = False  # the face was keyed when the card was shown
 
 
 @dataclass(slots=True)

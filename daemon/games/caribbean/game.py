@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from daemon.games.caribbean import programme, views
-from daemon.games.caribbean.betting import Betting
 from daemon.games.caribbean.dealing import Dealing
 from daemon.games.caribbean.house import House
-from daemon.games.caribbean.misdeals import Misdeals
-from daemon.games.caribbean.rows import ACTS, LIVE, NEWS, REFUSALS, ROWS, Phase
+from daemon.games.caribbean.rows import CORRECT, KNOWN_ACTS, LIVE, NEWS, REFUSALS, ROWS, WITHDRAW, Phase
 from daemon.games.caribbean.rules import BOXES, CaribbeanRules
-from daemon.games.caribbean.settling import Settling
-from daemon.games.caribbean.showdown import Showdown
+from daemon.games.caribbean.slips import CHAPTER_OF, Slips
 from daemon.games.desk import Act, Desk, GameInput, Refused
 from daemon.games.jackpot import PoolAuthority
 from daemon.games.machine import build, refusals
@@ -23,7 +20,17 @@ _REFUSED: Final = refusals(REFUSALS)
 _LAYOUT: Final = tuple(f"{spot}.{box}" for spot in ("ante", "raise", "progressive") for box in BOXES)
 
 
-class Caribbean(House, Betting, Dealing, Misdeals, Showdown, Settling):
+def _trigger(item: GameInput) -> str:
+    """Which input of the table this is. Raises Refused for one that the game does not know."""
+    name, known = (item.name, KNOWN_ACTS) if isinstance(item, Act) else (item.kind, NEWS)
+    if name not in known:
+        raise Refused(f"{name[:32]!r} is not known at this game", todo="see the acts of this game")
+    if isinstance(item, Act) and (item.replaces or name == WITHDRAW):
+        return CORRECT
+    return name
+
+
+class Caribbean(House, Dealing, Slips):
     """The game of one table. Pure: the same inputs give the same effects (daemon.games.desk.Game)."""
 
     def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
@@ -49,13 +56,13 @@ class Caribbean(House, Betting, Dealing, Misdeals, Showdown, Settling):
 
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused with the clause, the state unchanged."""
-        trigger, known = (item.name, ACTS) if isinstance(item, Act) else (item.kind, NEWS)
-        if trigger not in known:
-            raise Refused(f"{trigger[:32]!r} is not known at this game", todo="see the acts of this game")
+        trigger = _trigger(item)
         no = _REFUSED.get((self.state, trigger))
         if no is not None:
             raise Refused(no.reason, no.clause, no.todo)
         self._events[trigger].trigger(self, item, desk)
+        if trigger in CHAPTER_OF:
+            self.remember(item, desk)
 
     def sign(self) -> Display:
         return programme.programme(

@@ -51,6 +51,7 @@ class Misdeals(Memory):
         for box in self._now.boxes.values():
             desk.move(f"raise.{box.number}", f"player.{box.number}", box.raised, "taken back")
             box.raised, box.decision = 0, None
+        self._now.slips = [slip for slip in self._now.slips if slip.act.name not in ("raise", "fold")]
 
     def void_wrong_number(self, item: GameInput, desk: Desk) -> None:
         self._void("CS-11a", "wrong number of cards in a packet, or a packet too many", desk)

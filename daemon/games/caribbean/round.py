@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from daemon.games.caribbean.deal import Deal, DealtCard
+from daemon.games.desk import Act
 from daemon.games.hands import Category
 
 
@@ -38,6 +39,14 @@ class Irregularity:
     at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """An accepted act that may turn out to have been one, with the number of its record."""
+
+    seq: int
+    act: Act
+
+
 @dataclass(slots=True)
 class Round:
     """The running round, from the opening of its betting."""
@@ -48,6 +57,8 @@ class Round:
     mode: str
     pool_opened: int
     rules: str
+    carried_at_opening: dict[int, int] = field(default_factory=dict)
+    slips: list[Slip] = field(default_factory=list)
     boxes: dict[int, Box] = field(default_factory=dict)
     closed: bool = False  # the dealer closed the betting
     deal: Deal | None = None

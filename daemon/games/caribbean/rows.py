@@ -43,7 +43,11 @@ NEWS: Final = (
     "card-drawn", "packet-out", "packet-taken", "cut-card", "stray-cards", "shuffle-started",
     "shuffle-done", "cards-returned", "shuffler-fault", "shuffler-restarted", "deck-source-changed",
 )  # fmt: skip
-TRIGGERS: Final = ACTS + NEWS
+# An act that names the record it replaces, whatever its own name, and `withdraw`.
+CORRECT: Final = "correct"
+WITHDRAW: Final = "withdraw"
+KNOWN_ACTS: Final = (*ACTS, WITHDRAW)
+TRIGGERS: Final = (*ACTS, *NEWS, CORRECT)
 
 
 def _first(unit: str, checks: tuple[str, ...] = ()) -> tuple[Row, ...]:
@@ -136,6 +140,10 @@ ROWS: Final = (
     Row("reveal", (SHOWDOWN, SETTLING), check=("may_reveal",), do=("reveal",)),
     Row("declare", (SETTLING,), check=("may_declare",), do=("declare",)),
     Row("settle", (SETTLING,), REST, check=("may_settle",), do=("settle",)),
+    # A slip put right: CS-06
+    Row(CORRECT, (BETTING, DEALING, DECIDING), check=("supersede",)),
+    Row(CORRECT, (SHOWDOWN, SETTLING), SETTLING, check=("supersede",), when=("hands_are_known",)),
+    Row(CORRECT, (SHOWDOWN, SETTLING), SHOWDOWN),
     # The jackpot: CS-10
     Row("confirm-award", ALL, check=("may_confirm_award",), do=("confirm_award",)),
     Row("refund-carried", (*RESTING, BETTING), check=("may_refund",), do=("refund_carried",)),
@@ -164,6 +172,7 @@ REFUSALS: Final = (
     No(("raise", "fold"), RESTING, "CS-06", "no round is open"),
     No(("raise", "fold"), (BETTING, DEALING), "CS-06", "decisions open when the dealer's last card is out"),
     No(("raise", "fold"), (SHOWDOWN, SETTLING), "CS-06", "every box has decided; a decision is final"),
+    No((CORRECT,), (OUT, *RESTING), "CS-06", "nothing can be put right any more that way"),
     No(_SHOW, (*RESTING, BETTING), "CS-06", "no cards are on the table"),
     No(_SHOW, (DEALING,), "CS-06", "no showdown before every box has decided"),
     No(("declare", "settle"), (DECIDING,), "CS-06", "no showdown before every box has decided"),

@@ -74,8 +74,18 @@ class Showdown(Memory):
     def reveal_fifth(self, act: Act, desk: Desk) -> None:
         card = self._shown(act, 1)[0]
         fifth = self._now.dealt.hands[DEALER][HAND - 1]
-        fifth.face, fifth.turned = FaceDownCard(card), True
+        fifth.face, fifth.turned, fifth.by_hand = FaceDownCard(card), True, True
         self._now.faces_seen.add(card.index)
+
+    def may_show(self, act: Act, desk: Desk) -> None:
+        """Whichever of the two: before the showdown one card, at the showdown a hand."""
+        (self.may_reveal_fifth if self._is_fifth(act) else self.may_reveal)(act, desk)
+
+    def show(self, act: Act, desk: Desk) -> None:
+        (self.reveal_fifth if self._is_fifth(act) else self.reveal)(act, desk)
+
+    def _is_fifth(self, act: Act) -> bool:
+        return len(act.text("cards").split()) == 1
 
     def may_reveal(self, act: Act, desk: Desk) -> None:
         place, cards = self._place(act), self._shown(act, HAND)
@@ -116,6 +126,6 @@ class Showdown(Memory):
         left = [c for c in cards if c not in {h.face.turn() for h in hand if h.face is not None}]
         for card in hand:
             if card.face is None:
-                card.face = FaceDownCard(left.pop(0))
+                card.face, card.by_hand = FaceDownCard(left.pop(0)), True
             card.turned = True
         self._now.faces_seen |= {card.index for card in cards}
