@@ -25,7 +25,6 @@ from drivers.base import (
     Silent,
 )
 from drivers.sign.alpha_frames import (
-    CALL_STRING,
     CLEAN_STATUS,
     CLEAR_ERRORS,
     CLEAR_PRIORITY,
@@ -41,6 +40,7 @@ from drivers.sign.alpha_frames import (
     header,
     is_read,
     memory_map,
+    pages_data,
     read_string,
     read_text,
     run_sequence,
@@ -55,8 +55,9 @@ from drivers.sign.alpha_frames import (
 METER_TEXT: Final = "A"
 METER_STRING: Final = "J"
 METER_SIZE: Final = 64  # bytes of STRING J
+PAGES_SIZE: Final = 256  # bytes of TEXT A: 5 for the meter's page, 3 and its text for every other
 MEMORY: Final = (
-    Allocation(METER_TEXT, "A", 256, tail="FF00"),
+    Allocation(METER_TEXT, "A", PAGES_SIZE, tail="FF00"),
     Allocation(METER_STRING, "B", METER_SIZE, locked=True),
 )
 
@@ -83,6 +84,7 @@ class _File:
     wanted: bytes | None = None
     written: bytes | None = None
     proved: bool = False
+    again: bool = False  # it was proved, and is read once more as a routine
     failures: int = 0  # read-backs in a row that were wrong
 
     @property
@@ -100,12 +102,19 @@ class _File:
         return self.stale and not self.unproved
 
     def forget(self) -> None:
-        self.written, self.proved = None, False
+        self.written, self.proved, self.again = None, False, False
+
+    def recheck(self) -> None:
+        self.proved, self.again = False, True
+
+    def trust(self) -> None:
+        self.proved, self.again = True, False
 
     def compare(self, data: bytes) -> bool:
         """Takes what a read-back told; True when it is what was written."""
         if data == self.written:
-            self.proved, self.failures = True, 0
+            self.trust()
+            self.failures = 0
         else:
             self.failures += 1
             self.forget()
@@ -113,7 +122,8 @@ class _File:
 
 
 class AlphaSign:
-    """Shows a meter (STRING J, called by TEXT A) and, over it, an announcement (the priority TEXT).
+    """Shows a meter (STRING J, called by TEXT A), in turn with it the further pages of TEXT A, and over
+    them an announcement (the priority TEXT).
 
     ``sign_type`` Z is every sign, ``address`` 00 every address; ``baud`` tells how long bytes take.
     ``check_every`` (ns) is the pause between read-backs of an idle sign. ``prove_priority`` is False for
@@ -134,7 +144,7 @@ class AlphaSign:
         self._header = header(sign_type, address)
         self._byte_time = BITS_A_BYTE * SECOND // baud
         self._check_every = check_every
-        sequence, text = run_sequence(METER_TEXT), text_data(CALL_STRING.decode() + METER_STRING)
+        sequence, text = run_sequence(METER_TEXT), pages_data(METER_STRING, (), PAGES_SIZE)
         self._sequence = _File("run sequence", b"E.", READ_RUN_SEQUENCE, wanted=sequence[2:])
         self._text = _File("TEXT A", write_text(METER_TEXT, b""), read_text(METER_TEXT), wanted=text)
         self._meter = _File("STRING J", write_string(METER_STRING, b""), read_string(METER_STRING))
@@ -203,18 +213,37 @@ class AlphaSign:
         return outputs + self._advance(now)
 
     def command(self, command: Command, now: int) -> list[Output]:
-        """Shows a :class:`Display`; the latest wins. A text the sign cannot show changes nothing
-        and is told as :class:`SignDiffers`; other commands are dropped."""
+        """Shows a :class:`Display`; the latest wins. Other commands are dropped.
+
+        What the sign cannot show is told as :class:`SignDiffers`: a meter or an announcement changes
+        nothing, pages leave the meter alone with the announcement.
+        """
         if not isinstance(command, Display):
             return [self.counters.dropped("not a command for a sign")]
         try:
             meter = string_data(command.meter, METER_SIZE)
             priority = text_data(command.announcement, priority=True) if command.announcement else b""
         except ValueError as error:
-            self._shown = None
-            return [self.counters.dropped("text not legal"), Emit(SignDiffers(str(error)))]
-        self._display, self._meter.wanted, self._priority.wanted = command, meter, priority
-        return self._advance(now)
+            return self._refused("text not legal", error)
+        pages, outputs = self._turn_pages(command.pages)
+        self._display = Display(command.meter, command.announcement, pages)
+        self._meter.wanted, self._priority.wanted = meter, priority
+        return outputs + self._advance(now)
+
+    def _turn_pages(self, pages: tuple[str, ...]) -> tuple[tuple[str, ...], list[Output]]:
+        # All or none: some of the prizes would look like all of them.
+        outputs: list[Output] = []
+        try:
+            text = pages_data(METER_STRING, pages, PAGES_SIZE)
+        except ValueError as error:
+            outputs = self._refused("pages not legal", error)
+            pages, text = (), pages_data(METER_STRING, (), PAGES_SIZE)
+        self._text.wanted = text
+        return pages, outputs
+
+    def _refused(self, reason: str, error: ValueError) -> list[Output]:
+        self._shown = None
+        return [self.counters.dropped(reason), Emit(SignDiffers(str(error)))]
 
     def resume(self, command: Command, now: int) -> list[Output]:
         """A display is state, not an act: showing it again is always right."""
@@ -251,6 +280,7 @@ class AlphaSign:
             return outputs
         if not self._has_work and now >= self._check_at:
             self._restart_check()
+            self._text.recheck()  # only here: a repair proves sooner without the longest answer of all
         return outputs + self._begin_frame(now) if self._has_work else outputs
 
     def _begin_frame(self, now: int) -> list[Output]:
@@ -270,7 +300,9 @@ class AlphaSign:
         sent_at = now + self._takes(rest)
         self._free_at = sent_at + COMMAND_GAP
         if is_read(command):
-            self._asked, self._answer_by = command, sent_at + ANSWER_TIME
+            file = self._file_read_by(command)
+            content = file.written or b"" if file is not None else b""
+            self._asked, self._answer_by = command, sent_at + ANSWER_TIME + self._takes(content)
         return [Send(rest)]
 
     @property
@@ -278,7 +310,11 @@ class AlphaSign:
         unfinished = any(file.stale or file.unproved for file in self._files)
         return unfinished or bool(self._chores) or not self._status_proved
 
+    def _file_read_by(self, command: bytes) -> _File | None:
+        return next((file for file in self._files if file.read == command), None)
+
     def _choose(self) -> bytes:
+        self._put_off_pages()
         if self._chores:
             return self._chores.pop(0)
         if self._priority.due and self._priority.wanted:
@@ -291,6 +327,11 @@ class AlphaSign:
         reading = (self._meter, self._priority, self._text, self._sequence)
         unproved = next((file for file in reading if file.unproved), None)
         return unproved.read if unproved is not None else READ_STATUS
+
+    def _put_off_pages(self) -> None:
+        # A new value does not wait until unchanged pages are read once more.
+        if self._text.again and any(file.stale for file in self._files):
+            self._text.trust()
 
     def _write(self, file: _File) -> bytes:
         file.written, file.proved = file.wanted, False
@@ -318,7 +359,7 @@ class AlphaSign:
         outputs: list[Output] = [] if self._identified else [Emit(Identified(role="sign"))]
         self._identified = True
         data = answer[len(asked) :]
-        file = next((file for file in self._files if file.read == asked), None)
+        file = self._file_read_by(asked)
         return outputs + (self._status(data, now) if file is None else self._content(file, data, now))
 
     def _status(self, data: bytes, now: int) -> list[Output]:
@@ -345,7 +386,7 @@ class AlphaSign:
         self._check_at = now + self._check_every
         if self._display is None or any(file.stale for file in self._files):
             return []
-        shows = SignShows(self._display.meter, self._display.announcement)
+        shows = SignShows(self._display.meter, self._display.announcement, self._display.pages)
         if shows == self._shown:
             return []
         self._shown = shows

@@ -6,6 +6,7 @@ Every legal byte is below 80, because the line is 7E1. See ``docs/protocols/alph
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -40,6 +41,8 @@ READ_STATUS: Final = b"F*"
 READ_MEMORY: Final = b"F$"
 READ_RUN_SEQUENCE: Final = b"F."
 
+_SEGMENT: Final = b"\x1b" + (MIDDLE_LINE + HOLD).encode("ascii")
+_MODE: Final = re.compile(rb"\x1b..", re.DOTALL)
 _ERASE_MEMORY: Final = b"E$"
 _PRINTABLE: Final = frozenset(range(0x20, 0x7F))
 _STRING_BYTES: Final = _PRINTABLE | {0x09, 0x0D, 0x11, 0x12, 0x13, *range(0x15, 0x1B), 0x1C, 0x1E}
@@ -145,6 +148,25 @@ def text_data(text: str, *, position: str = MIDDLE_LINE, mode: str = HOLD, prior
     if priority and len(data) > LONGEST_STRING:
         raise ValueError(f"a priority text is at most {LONGEST_STRING} bytes, not {len(data)}")
     return data
+
+
+def pages_data(label: str, pages: Sequence[str], size: int) -> bytes:
+    """A TEXT shown page by page: the STRING ``label``, then ``pages``, each a segment with its own mode.
+
+    Raises ValueError over ``size`` bytes, all included, and for a byte that a page may not hold. Only the
+    first page calls a STRING: the others show what they say.
+    """
+    data = text_data(CALL_STRING.decode() + label)
+    data += b"".join(_SEGMENT + _legal(page, _PRIORITY_BYTES) for page in pages)
+    if len(data) > size:
+        raise ValueError(f"the pages take {len(data)} bytes, and the sign has {size}")
+    return data
+
+
+def split_pages(data: bytes) -> list[bytes]:
+    """The pages of a TEXT without their modes; text before the first mode is a page too."""
+    before, *pages = _MODE.split(data)
+    return [before, *pages] if before else pages
 
 
 def string_data(text: str, size: int = LONGEST_STRING) -> bytes:

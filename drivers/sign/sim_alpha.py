@@ -26,6 +26,7 @@ from drivers.sign.alpha_frames import (
     checksum,
     parse_frame,
     parse_memory,
+    split_pages,
     status_names,
 )
 
@@ -289,12 +290,17 @@ class AlphaSim:
 
     # --- what people see -----------------------------------------------------------------
 
-    def _meter(self) -> str:
+    def _pages(self) -> list[str]:
+        """The visible text of every page, in the order they are shown."""
         labels = self._run[2:].decode("ascii")
-        return " ".join(filter(None, (visible(self._called(label)) for label in labels)))
+        pages = (page for label in labels for page in split_pages(self._file(label, "A")))
+        return [visible(self._called(page)) for page in pages]
 
-    def _called(self, label: str) -> bytes:
-        return _CALL.sub(lambda call: self._file(call[1].decode("ascii"), "B"), self._file(label, "A"))
+    def _meter(self) -> str:
+        return next(iter(self._pages()), "")
+
+    def _called(self, page: bytes) -> bytes:
+        return _CALL.sub(lambda call: self._file(call[1].decode("ascii"), "B"), page)
 
     def _remember(self) -> None:
         meter = self._meter()
@@ -308,12 +314,14 @@ class AlphaSim:
 
     def _state(self, verb: dict[str, object], now: int) -> dict[str, object]:
         lit = self.life is Life.RUNNING
-        meter, priority = self._meter() if lit else "", visible(self._priority) if lit else ""
+        pages, priority = self._pages() if lit else [], visible(self._priority) if lit else ""
+        meter = next(iter(pages), "")
         return {
             "state": self.life.value,
             "text": priority or meter,
             "priority": priority or None,
             "amount": amount_in(meter),
+            "pages": pages,
             "files": {label: data.decode("ascii") for label, data in self._files.items()},
             "memory": [allocation.encode().decode("ascii") for allocation in self._memory],
             "errors": status_names(self._errors),
@@ -337,9 +345,12 @@ class AlphaSim:
         return {"ok": True}
 
     def _corrupt_memory(self, verb: dict[str, object], now: int) -> dict[str, object]:
-        hit = next((a.label for a in self._memory if a.kind == "B" and self._files[a.label]), None)
+        """Spoils the last byte of the file ``label``, or of the first string that holds anything."""
+        strings = [a.label for a in self._memory if a.kind == "B"]
+        labels = [verb["label"]] if "label" in verb else strings
+        hit = next((name for name in labels if isinstance(name, str) and self._files.get(name)), None)
         if hit is None:
-            return {"error": "no string holds anything"}
+            return {"error": "no such file holds anything"}
         data = self._files[hit]
         self._files[hit] = data[:-1] + bytes([data[-1] ^ 1])
         return {"ok": True}

@@ -28,6 +28,8 @@ from drivers.sign.alpha_frames import ending, header
 from drivers.sign.sim_alpha import AlphaSim, Life
 
 START = 1_000 * SECOND
+PRIZES = ("ROYAL $50,000.00", "STR FLUSH $5,000.00", "QUADS $500.00", "FULL HOUSE $100.00", "FLUSH $50.00")
+FULL = ("x" * 120, "y" * 125)  # with the meter's page the 256 bytes of TEXT A
 BYTE = 10 * SECOND // 9600
 
 
@@ -36,13 +38,14 @@ def intact(data: bytes) -> bytes:
 
 
 class Bench:
-    """Driver and sign on one line of 9600 baud; time passes only in :meth:`run`."""
+    """Driver and sign on one line; time passes only in :meth:`run`."""
 
-    def __init__(self, sign: AlphaSign | None = None, *, split: bool = True) -> None:
+    def __init__(self, sign: AlphaSign | None = None, *, split: bool = True, byte: int = BYTE) -> None:
         self.sign: AlphaSign = sign or AlphaSign()
         self.sim = AlphaSim()
         self.now = START
         self.split = split
+        self.byte = byte  # ns a byte takes
         self.spoil: Callable[[bytes], bytes] = intact  # what the line does to host bytes
         self.spoil_answer: Callable[[bytes], bytes] = intact
         self.cut = False
@@ -54,8 +57,8 @@ class Bench:
     def open(self) -> None:
         self._driver(self.sign.opened(self.now))
 
-    def show(self, meter: str, announcement: str = "") -> None:
-        self._driver(self.sign.command(Display(meter, announcement), self.now))
+    def show(self, meter: str, announcement: str = "", pages: tuple[str, ...] = ()) -> None:
+        self._driver(self.sign.command(Display(meter, announcement, pages), self.now))
 
     def run(self, seconds: float, step: Callable[[int], None] | None = None, every: int = SECOND) -> None:
         end, next_step = self.now + int(seconds * SECOND), self.now
@@ -70,7 +73,7 @@ class Bench:
 
     def rest(self) -> None:
         """Until the driver is at rest between two checks."""
-        while self.sign.deadline is None or not 1.2 < (self.sign.deadline - self.now) / SECOND < 1.6:
+        while self.sign.deadline is None or not 1.4 < (self.sign.deadline - self.now) / SECOND < 1.8:
             self.run(0.05)
 
     def state(self) -> dict[str, object]:
@@ -109,17 +112,17 @@ class Bench:
         if self.cut:
             return
         if not self.split:
-            queue.append((self.now + len(data) * BYTE, data))
+            queue.append((self.now + len(data) * self.byte, data))
             return
-        queue.extend((self.now + (at + 1) * BYTE, data[at : at + 1]) for at in range(len(data)))
+        queue.extend((self.now + (at + 1) * self.byte, data[at : at + 1]) for at in range(len(data)))
 
 
-def started(meter: str = "$12,345.67", *, split: bool = True) -> Bench:
+def started(meter: str = "$12,345.67", pages: tuple[str, ...] = (), *, split: bool = True) -> Bench:
     bench = Bench(split=split)
     bench.open()
-    bench.show(meter)
+    bench.show(meter, pages=pages)
     bench.run(6)
-    assert bench.of(SignShows) == [SignShows(meter, "")]
+    assert bench.of(SignShows) == [SignShows(meter, "", pages)]
     return bench
 
 
@@ -251,16 +254,18 @@ def test_j12_lost_bytes_both_ways_never_prove_what_is_not_shown(seed: int) -> No
     bench = started()
     bench.spoil = bench.spoil_answer = lossy
     for amount in range(200, 215):
-        announcement = "BONUS" if amount % 3 == 0 else ""
-        bench.show(f"${amount}.00", announcement)
+        meter, announcement = f"${amount}.00", "BONUS" if amount % 3 == 0 else ""
+        pages = PRIZES[: amount // 2 % 3]
+        bench.show(meter, announcement, pages)
         known = len(bench.events)
         bench.run(4)
-        if any(event == SignShows(f"${amount}.00", announcement) for _, event in bench.events[known:]):
-            assert bench.state()["text"] == (announcement or f"${amount}.00")
+        if any(event == SignShows(meter, announcement, pages) for _, event in bench.events[known:]):
+            assert bench.state()["text"] == (announcement or meter)
+            assert bench.state()["pages"] == [meter, *pages]
     bench.spoil = bench.spoil_answer = intact
     bench.run(10)
     assert bench.state()["text"] == "$214.00"
-    assert bench.of(SignShows)[-1] == SignShows("$214.00", "")
+    assert bench.of(SignShows)[-1] == SignShows("$214.00", "", pages)
 
 
 def test_j12_corrupted_memory_of_the_sign_is_found_within_5_s() -> None:
@@ -345,8 +350,9 @@ def test_j13_the_simulated_sign_is_strict() -> None:
 
 @pytest.mark.parametrize("phase", range(0, 4000, 250))
 def test_j16_a_power_cycled_sign_shows_the_amount_again_within_10_s(phase: int) -> None:
+    announcement, pages = "BONUS HOUR" if phase % 500 else "", FULL if phase % 1000 else ()
     bench = started()
-    bench.show("$500.00", "BONUS HOUR" if phase % 500 else "")
+    bench.show("$500.00", announcement, pages)
     bench.run(3 + phase / 1000)
     at = bench.now
     assert bench.sim.control({"do": "power-cycle"}, bench.now)[0] == {"ok": True}
@@ -356,9 +362,8 @@ def test_j16_a_power_cycled_sign_shows_the_amount_again_within_10_s(phase: int) 
     differs = [t for t, event in bench.events if isinstance(event, SignDiffers) and t >= at]
     assert len(differs) == 1
     bench.run(5)
-    shown = SignShows("$500.00", "BONUS HOUR" if phase % 500 else "")
-    assert bench.when(shown, at) <= 10
-    assert bench.state()["amount"] == 50_000
+    assert bench.when(SignShows("$500.00", announcement, pages), at) <= 10
+    assert (bench.state()["amount"], bench.state()["pages"]) == (50_000, ["$500.00", *pages])
     assert not bench.of(Silent)
 
 
@@ -464,6 +469,140 @@ def test_a_text_the_sign_cannot_show_changes_nothing() -> None:
     assert bench.of(SignShows)[-1] == SignShows("$12,345.67", "")
 
 
+def test_the_meter_is_the_first_page_and_the_others_follow_in_order() -> None:
+    bench = started(pages=PRIZES)
+    state = bench.state()
+    assert state["pages"] == ["$12,345.67", *PRIZES]
+    assert (state["text"], state["amount"], state["errors"]) == ("$12,345.67", 1_234_567, [])
+    bench.show("$12,345.67", "WINNER $9.99", PRIZES)
+    bench.run(3)
+    state = bench.state()
+    assert (state["text"], state["priority"]) == ("WINNER $9.99", "WINNER $9.99")
+    assert (state["amount"], state["pages"]) == (1_234_567, ["$12,345.67", *PRIZES])
+    assert bench.of(SignShows)[-1] == SignShows("$12,345.67", "WINNER $9.99", PRIZES)
+
+
+def test_without_pages_the_text_is_the_call_of_the_meter_alone() -> None:
+    bench = started(pages=PRIZES)
+    bench.show("$12,345.67")
+    bench.run(3)
+    files = bench.state()["files"]
+    assert isinstance(files, dict)
+    assert files["A"] == "\x1b b\x10J"
+    assert bench.of(SignShows)[-1] == SignShows("$12,345.67", "", ())
+
+
+@pytest.mark.parametrize("pages", [(), PRIZES, FULL], ids=["none", "prizes", "full"])
+def test_pages_neither_delay_the_proof_of_a_new_amount_nor_are_written_for_it(pages: tuple[str, ...]) -> None:
+    bench = started(pages=pages)
+    bench.rest()
+    asked_at, sent = bench.now, len(bench.sent)
+    bench.show("$12,346.00", pages=pages)
+    bench.run(8)
+    assert bench.when(SignShows("$12,346.00", "", pages), asked_at) < 0.9
+    assert not any(data.startswith(b"AA") for _, data in bench.sent[sent:])
+    assert not bench.of(SignDiffers)
+
+
+@pytest.mark.parametrize("phase", range(0, 3600, 120))
+def test_a_routine_read_of_full_pages_does_not_hold_up_a_new_amount(phase: int) -> None:
+    bench = started(pages=FULL)
+    bench.run(phase / 1000)
+    asked_at = bench.now
+    bench.show("$12,346.00", pages=FULL)
+    bench.run(3)
+    assert bench.when(SignShows("$12,346.00", "", FULL), asked_at) < 1.9
+
+
+def test_new_pages_are_proved_with_the_amount_in_under_two_and_a_half_seconds() -> None:
+    bench = started(pages=PRIZES)
+    bench.rest()
+    asked_at = bench.now
+    bench.show("$12,346.00", pages=FULL)
+    bench.run(3)
+    assert bench.when(SignShows("$12,346.00", "", FULL), asked_at) < 2.5
+    assert bench.of(SignShows) == [SignShows("$12,345.67", "", PRIZES), SignShows("$12,346.00", "", FULL)]
+
+
+def test_pages_are_shown_although_the_meter_never_rests() -> None:
+    bench = started()
+    bench.run(2, lambda now: bench.show(f"${now}.00", pages=PRIZES), 20 * MILLISECOND)
+    pages = bench.state()["pages"]
+    assert isinstance(pages, list)
+    assert tuple(pages[1:]) == PRIZES
+
+
+@pytest.mark.parametrize("phase", range(0, 3600, 300))
+@pytest.mark.parametrize("pages", [(), FULL], ids=["meter alone", "full"])
+def test_j12_a_corrupted_page_is_found_within_5_s_and_repaired(pages: tuple[str, ...], phase: int) -> None:
+    bench = started(pages=pages)
+    bench.run(phase / 1000)
+    at, before = bench.now, bench.state()["pages"]
+    assert bench.sim.control({"do": "corrupt-memory", "label": "A"}, bench.now)[0] == {"ok": True}
+    assert bench.state()["pages"] != before
+    bench.run(9)
+    assert bench.when(SignDiffers("TEXT A differs"), at) <= 5
+    assert bench.when(SignShows("$12,345.67", "", pages), at) <= 8
+    assert bench.state()["pages"] == before
+
+
+def test_j12_pages_are_not_trusted_when_their_write_followed_a_routine_read_without_answer() -> None:
+    bench = started(pages=PRIZES[:1])
+    sent = len(bench.sent)
+    bench.spoil_answer = lambda data: b"" if b"\x02AA" in data else data
+    while not any(data.startswith(b"BA") for _, data in bench.sent[sent:]):
+        bench.run(0.05)
+    bench.show("$2.00", pages=PRIZES)
+    bench.spoil = lambda data: b"" if data.startswith(b"AA") else data
+    bench.run(2.5)
+    assert bench.state()["pages"] == ["$2.00", PRIZES[0]]
+    assert bench.of(SignShows) == [SignShows("$12,345.67", "", PRIZES[:1])]
+    bench.spoil = bench.spoil_answer = intact
+    bench.run(8)
+    assert bench.state()["pages"] == ["$2.00", *PRIZES]
+    assert bench.of(SignShows)[-1] == SignShows("$2.00", "", PRIZES)
+
+
+def test_full_pages_are_proved_on_a_line_where_reading_them_takes_over_a_second() -> None:
+    bench = Bench(AlphaSign(baud=2400), byte=10 * SECOND // 2400)
+    bench.open()
+    bench.show("$1.00", pages=FULL)
+    bench.run(15)
+    assert bench.of(SignShows) == [SignShows("$1.00", "", FULL)]
+    assert not bench.of(SignDiffers)
+
+
+TOO_MUCH = {
+    "too many": (("BOX 1 WON $12,345.67",) * 11, "the pages take 258 bytes, and the sign has 256"),
+    "too long": (("x" * 249,), "the pages take 257 bytes, and the sign has 256"),
+    "no such character": (("TABLE CLOSED", "€5.00"), "the sign cannot show '€'"),
+    "a string called": (("\x10J",), "the sign cannot show '\\x10'"),
+}
+
+
+@pytest.mark.parametrize(("pages", "reason"), TOO_MUCH.values(), ids=list(TOO_MUCH))
+def test_pages_the_sign_cannot_show_leave_the_meter_alone(pages: tuple[str, ...], reason: str) -> None:
+    bench = started(pages=PRIZES)
+    bench.show("$1.00", "HELLO", pages)
+    assert bench.of(SignDiffers) == [SignDiffers(reason)]
+    assert bench.sign.counters.drops == {"pages not legal": 1}
+    bench.run(4)
+    assert (bench.state()["text"], bench.state()["pages"]) == ("HELLO", ["$1.00"])
+    assert bench.of(SignShows)[-1] == SignShows("$1.00", "HELLO", ())
+    bench.show("$1.00", "", PRIZES)
+    bench.run(4)
+    assert (bench.state()["text"], bench.state()["pages"]) == ("$1.00", ["$1.00", *PRIZES])
+    assert bench.of(SignShows)[-1] == SignShows("$1.00", "", PRIZES)
+
+
+def test_a_meter_the_sign_cannot_show_changes_no_pages() -> None:
+    bench = started(pages=PRIZES)
+    bench.show("€1.00", "", ("TABLE CLOSED",))
+    bench.run(4)
+    assert bench.state()["pages"] == ["$12,345.67", *PRIZES]
+    assert bench.of(SignShows)[-1] == SignShows("$12,345.67", "", PRIZES)
+
+
 def test_only_displays_are_taken() -> None:
     sign = AlphaSign()
     assert sign.command(LockShoe(1), START) == [Drop("not a command for a sign")]
@@ -477,11 +616,11 @@ def test_only_displays_are_taken() -> None:
 def test_a_reopened_link_shows_the_last_display() -> None:
     bench = started()
     bench.sign.closed(bench.now)
-    bench.show("$6.00", "HELLO")
+    bench.show("$6.00", "HELLO", PRIZES)
     bench.run(1)
     bench.open()
     bench.run(7)
-    assert bench.of(SignShows)[-1] == SignShows("$6.00", "HELLO")
+    assert bench.of(SignShows)[-1] == SignShows("$6.00", "HELLO", PRIZES)
     assert len(bench.of(Identified)) == 2
 
 
@@ -521,6 +660,7 @@ def test_the_simulator_refuses_what_it_does_not_know() -> None:
     sim = AlphaSim()
     verbs: list[dict[str, object]] = [{"do": "dance"}, {}, {"do": 3}, {"do": "mute"}]
     verbs += [{"do": "corrupt", "frames": -1}, {"do": "corrupt-memory"}]
+    verbs += [{"do": "corrupt-memory", "label": label} for label in ("A", "", 7)]
     for verb in verbs:
         assert "error" in sim.control(verb, START)[0]
 
