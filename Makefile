@@ -7,7 +7,7 @@ ARGS ?=
 venv := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check perf lock clean
+.PHONY: help setup run test slow check mutants perf lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,12 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 
 test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
 	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow" $(ARGS)
+
+slow: .venv/ready ## the tests that take minutes
+	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m slow $(ARGS)
+
+mutants: .venv/ready ## one deliberate mistake for each clause: its test must find it
+	@$(venv) -m tools.mutants
 
 check: .venv/ready ## lint, format, types, import rules: all four, then fail if one did
 	@failed=; \

@@ -145,6 +145,12 @@ def test_cs_06_bets_can_be_taken_back_until_the_first_card() -> None:
     assert floor.game.round is None
 
 
+def test_cs_05_there_are_three_bets() -> None:
+    floor = Floor()
+    floor.bets(1)
+    assert "CS-05" in floor.refused("take-back", box=1, bet="insurance")
+
+
 def test_cs_06_a_card_with_no_ante_opens_no_round_and_asks_for_a_shuffle() -> None:
     floor = Floor()
     floor.bets()

@@ -17,6 +17,8 @@ from drivers.base import Display
 NEUTRAL: Final = "JACKPOT"  # for an amount that is longer than the sign
 VOID: Final = "VOID"
 CLOSED: Final = "TABLE CLOSED"
+ROOM: Final = 240  # characters that the signs we know keep for all pages together
+PAGE_EXTRA: Final = 3
 _SHORT: Final = {
     Category.ROYAL_FLUSH: "ROYAL",
     Category.STRAIGHT_FLUSH: "STR FLUSH",
@@ -68,7 +70,13 @@ def programme(
 ) -> Display:
     """The whole content. An amount longer than the sign is never cut: a neutral text stands for it."""
     amount = money(pool, rules.currency)
-    pages = prizes + tuple(pending(award, rules) for award in waiting if not award.confirmed)
-    return Display(
-        amount if fits(amount, rules) else NEUTRAL, announcement, (CLOSED, *pages) if closed else pages
-    )
+    pages = (CLOSED, *prizes) if closed else prizes
+    won = tuple(pending(award, rules) for award in waiting if not award.confirmed)
+    return Display(amount if fits(amount, rules) else NEUTRAL, announcement, _within(pages + won))
+
+
+def _within(pages: tuple[str, ...]) -> tuple[str, ...]:
+    """As many pages as a sign has room for: the awards last in line wait for theirs."""
+    while sum(len(page) + PAGE_EXTRA for page in pages) > ROOM:
+        pages = pages[:-1]
+    return pages
