@@ -205,6 +205,8 @@ def act(
     replaces = args.pop("replaces", "0")
     if not (replaces.isascii() and replaces.isdecimal()):
         raise typer.BadParameter(f"replaces={replaces!r} is no record's number")
+    if "file" in args:  # the daemon has another working directory
+        args["file"] = str(Path(args["file"]).absolute())
     with _asking(socket, as_json) as client:
         answer = client.act(name, **who, replaces=int(replaces), **args)
     _tell(answer, as_json, show.act)

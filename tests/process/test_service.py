@@ -311,7 +311,6 @@ SPOILED: list[tuple[Callable[[Path], object], str]] = [
     (_altered, "journal.db is damaged"),
     (_another_table, "journal.db belongs to table 'demo', not 'CS-9'"),
     (_real_devices, "was begun with simulated devices"),
-    (_other_rules, "replays differently"),
 ]
 
 
@@ -328,6 +327,22 @@ def test_a_state_that_cannot_be_used_is_told_and_kept(
     assert told in sentence
     assert "Traceback" not in place.log()
     assert journal_bytes(place) == spoiled
+
+
+def test_cs_13_another_rule_set_in_the_file_waits_for_a_supervisor(place: Place) -> None:
+    stop(place.daemon())
+    _other_rules(place.folder)
+    place.daemon()
+    status = place.feltd("status")[1]
+    assert [fault["code"] for fault in status["faults"]] == ["rules-differ"]
+    assert "jackpot.minimum: 10000000 -> 20000000" in status["faults"][0]["text"]
+    code, answer = place.feltd("act", "change-rules", "file=feltd.toml")
+    assert (code, answer["refusal"]["clause"]) == (1, "CS-13")
+    code, answer = place.feltd("act", "change-rules", "file=nowhere.toml", "role=supervisor")
+    assert (code, "cannot be read" in answer["refusal"]["reason"]) == (1, True)
+    code, answer = place.feltd("act", "change-rules", "file=feltd.toml", "role=supervisor")
+    assert (code, answer["accepted"]) == (0, True)
+    assert place.feltd("status")[1]["faults"] == []
 
 
 def test_no_folder_no_journal(place: Place) -> None:

@@ -65,8 +65,9 @@ class Told:
         return Emit(event, 1, self.ordinal)
 
     def command(self, command: Command, now: int) -> list[Output]:
-        shows = isinstance(command, Display) and self.role == "sign"
-        return [Emit(SignShows(command.meter, command.announcement))] if shows else []  # type: ignore[union-attr]
+        if isinstance(command, Display) and self.role == "sign":
+            return [Emit(SignShows(command.meter, command.announcement, command.pages))]
+        return []
 
     def nothing(self, *_: object) -> list[Output]:
         return []
