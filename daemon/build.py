@@ -20,9 +20,13 @@ from daemon.table import Started, Table
 TABLE_ACTS: Final = frozenset({"use-shuffler", "use-shoe", "clear-fault", "accept-device"})
 
 
-def build_table(settings: Settings) -> Table:
-    """A new table in its first state. Its devices and rules come with its first record (`started`)."""
-    return Table(settings.table_id, Caribbean(settings.rules), Rig({}, settings.mode))
+def build_table(settings: Settings, compiled: bool = False) -> Table:
+    """A new table in its first state. Its devices and rules come with its first record (`started`).
+
+    ``compiled``: the machine's rows as one dictionary, for simulation.
+    """
+    game = Caribbean(settings.rules, compiled=compiled)
+    return Table(settings.table_id, game, Rig({}, settings.mode))
 
 
 def started(settings: Settings) -> Started:

@@ -407,7 +407,7 @@ class Evening:
     ) -> None:
         self.journal = LastRound(journal)
         self.tally = Tally(settings.rules.ante_min, options.boxes)
-        self._table = table = build_table(settings)
+        self._table = table = build_table(settings, compiled=True)
         sim = ShufflerSim(seed=random.getrandbits(32)) if settings.shuffler else ShoeSim()
         sims: dict[str, Simulator] = {settings.mode: sim, SIGN: AlphaSim()}
         self.bench = Bench(table, self.journal, build_ports(settings, table), sims)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from transitions import EventData, Machine
 from transitions.core import Transition
@@ -91,6 +91,42 @@ def build(owner: object, states: type[Enum], initial: Enum, rows: Iterable[Row])
             before=_bound(owner, row.do),
         )
     return machine
+
+
+class Compiled:
+    """The machine as one dictionary: (state, trigger) to its rows, taken from the machine itself.
+
+    For simulation, where the library's way to a row is the largest part of a round. It is derived
+    and never written; a test holds it equal to the machine over every state and input.
+    """
+
+    def __init__(self, machine: Machine, owner: Any, states: type[Enum]) -> None:
+        self._owner = owner
+        self._rows = {
+            (states[source], trigger): [_steps(way, states) for way in ways]
+            for trigger, event in machine.events.items()
+            for source, ways in event.transitions.items()
+        }
+
+    def fire(self, trigger: str, *args: object) -> None:
+        """What ``machine.events[trigger].trigger(owner, *args)`` does."""
+        for checks, conditions, acts, dest in self._rows[self._owner.state, trigger]:
+            for check in checks:
+                check(*args)
+            for condition in conditions:
+                if not condition(*args):
+                    break
+            else:
+                for act in acts:
+                    act(*args)
+                if dest is not None:
+                    self._owner.state = dest
+                return
+
+
+def _steps(way: Transition, states: type[Enum]) -> tuple[list[Any], list[Any], list[Any], Enum | None]:
+    conditions = [condition.func for condition in way.conditions]
+    return way.prepare, conditions, way.before, states[way.dest] if way.dest else None
 
 
 def _bound(owner: object, names: Sequence[str]) -> list[str | Callable[..., bool | None]]:

@@ -45,8 +45,8 @@ def rules(cap: int | None = None, cap_scope: str = "box", **jackpot: Any) -> Car
 class Floor:
     """One Caribbean Stud table and its people. Every input goes through ``Table.handle``."""
 
-    def __init__(self, house: CaribbeanRules = RULES, mode: str = "shoe") -> None:
-        self.game = Caribbean(house)
+    def __init__(self, house: CaribbeanRules = RULES, mode: str = "shoe", compiled: bool = False) -> None:
+        self.game = Caribbean(house, compiled=compiled)
         devices = {
             name: Device(name, role, ready=True)
             for name, role in (("shoe", "shoe"), ("SH-1", "shuffler"), ("SH-2", "shuffler"), ("sign", "sign"))

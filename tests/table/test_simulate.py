@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from daemon import simulate
 from daemon.audit import export, verify
+from daemon.build import build_table
 from daemon.config import ConfigError
 from daemon.games.jackpot import Meter
 from daemon.journal import MemoryJournal
@@ -303,3 +305,10 @@ def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
     file.write_text(CONFIG.replace("ante_min = 700", "ante_min = -1"))
     with pytest.raises(ConfigError, match=r"rules\.ante_min"):
         simulated(config=file)
+
+
+def test_the_compiled_machine_plays_the_rounds_of_the_library_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = [simulated(rounds=60, mode=mode, seed=4)["journal_sha256"] for mode in ("shoe", "shuffler")]
+    monkeypatch.setattr(simulate, "build_table", lambda settings, compiled: build_table(settings))
+    library = [simulated(rounds=60, mode=mode, seed=4)["journal_sha256"] for mode in ("shoe", "shuffler")]
+    assert compiled == library

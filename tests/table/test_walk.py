@@ -254,18 +254,20 @@ def test_every_pair_has_a_row_or_a_refusal_and_none_has_both() -> None:
     assert not rows & nos
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_in_shuffler_mode(state: str, trigger: str) -> None:
-    floor = Floor(mode="shuffler")
+def test_in_shuffler_mode(state: str, trigger: str, compiled: bool) -> None:
+    floor = Floor(mode="shuffler", compiled=compiled)
     REACH[state](floor)
     assert floor.phase == state
     assert _became(floor, trigger) == SHUFFLER_CELLS[state, trigger]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("state", "trigger"), sorted(SHOE_CELLS))
-def test_in_shoe_mode(state: str, trigger: str) -> None:
-    floor = Floor(mode="shoe")
+def test_in_shoe_mode(state: str, trigger: str, compiled: bool) -> None:
+    floor = Floor(mode="shoe", compiled=compiled)
     REACH[state](floor)
     assert floor.phase == state
     assert _became(floor, trigger) == SHOE_CELLS[state, trigger]

@@ -13,7 +13,7 @@ from daemon.games.caribbean.rules import BOXES, CaribbeanRules
 from daemon.games.caribbean.slips import CHAPTER_OF, Slips
 from daemon.games.desk import Act, Desk, GameInput, Refused
 from daemon.games.jackpot import PoolAuthority
-from daemon.games.machine import build, refusals
+from daemon.games.machine import Compiled, build, refusals
 from drivers.base import Display
 
 _REFUSED: Final = refusals(REFUSALS)
@@ -33,10 +33,14 @@ def _trigger(item: GameInput) -> str:
 class Caribbean(House, Dealing, Slips):
     """The game of one table. Pure: the same inputs give the same effects (daemon.games.desk.Game)."""
 
-    def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
+    def __init__(
+        self, rules: CaribbeanRules, authority: PoolAuthority | None = None, compiled: bool = False
+    ) -> None:
         super().__init__(rules, authority)
-        self._machine = build(self, Phase, Phase.OUT_OF_SERVICE, ROWS)
-        self._events = self._machine.events
+        machine = build(self, Phase, Phase.OUT_OF_SERVICE, ROWS)
+        self._events = machine.events
+        self._compiled = Compiled(machine, self, Phase) if compiled else None
+        self._on_sign: tuple[object, Display] | None = None
 
     @property
     def phase(self) -> str:
@@ -60,11 +64,21 @@ class Caribbean(House, Dealing, Slips):
         no = _REFUSED.get((self.state, trigger))
         if no is not None:
             raise Refused(no.reason, no.clause, no.todo)
-        self._events[trigger].trigger(self, item, desk)
+        if self._compiled is not None:
+            self._compiled.fire(trigger, item, desk)
+        else:
+            self._events[trigger].trigger(self, item, desk)
         if trigger in CHAPTER_OF:
             self.remember(item, desk)
 
     def sign(self) -> Display:
+        waiting = [(award.account, award.confirmed) for award in self.pending]
+        facts = (self.fingerprint, self.meter.pool, self.announcement, self.out_of_service, waiting)
+        if self._on_sign is None or self._on_sign[0] != facts:
+            self._on_sign = facts, self._programme()
+        return self._on_sign[1]
+
+    def _programme(self) -> Display:
         return programme.programme(
             self.rules, self._prizes, self.meter.pool, self.announcement, self.pending, self.out_of_service
         )
