@@ -92,7 +92,7 @@ def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
         plain["boot"], plain["ordinal"] = item.boot, item.ordinal
     if not isinstance(event, base.CardDrawn):
         return plain | _values(event), b""
-    plain["face_up"], plain["sure"] = event.face_up, event.sure
+    plain["face_up"], plain["sure"], plain["foreign"] = event.face_up, event.sure, event.foreign
     plain["face"] = SEALED if event.face else None
     return plain, bytes([event.face.turn().index]) if event.face else b""
 

@@ -25,6 +25,7 @@ class CardDrawn:
     face: FaceDownCard | None
     face_up: bool = False  # it lay face up in the shoe: an exposure (CS-11b)
     sure: bool = True  # False: read with low confidence
+    foreign: bool = False  # it was read, and is none of the 52 (CS-01)
 
 
 @dataclass(frozen=True, slots=True)

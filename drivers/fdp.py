@@ -115,6 +115,9 @@ _CARD_OF_BYTE: Final = {
 _BYTE_OF_CARD: Final = {card: byte for byte, card in _CARD_OF_BYTE.items()}
 
 
+FOREIGN: Final = 0xFF  # what our simulator reads on a card that is none of the 52
+
+
 def card_from_byte(byte: int) -> Card:
     """The card of a card byte. Raises :class:`BadFrame`, which does not tell the byte."""
     card = _CARD_OF_BYTE.get(byte)
@@ -212,25 +215,28 @@ class Status(Frame):
 
 @dataclass(frozen=True, slots=True)
 class CardOut(EventFrame):
-    """A card left the shoe (CARD). ``face`` is None for a card that was not read."""
+    """A card left the shoe (CARD). ``face`` is None for a card that was not read, or is foreign."""
 
     CODE: ClassVar[int] = 0x10
     LAYOUT: ClassVar[Struct] = Struct(">HBB")
     face: FaceDownCard | None
     face_up: bool = False
     sure: bool = True
+    foreign: bool = False
 
     def payload(self) -> bytes:
         """The payload, face included: for the device's side only."""
-        byte = byte_from_card(self.face.turn()) if self.face else 0
+        byte = byte_from_card(self.face.turn()) if self.face else FOREIGN if self.foreign else 0
         return self.LAYOUT.pack(self.event, byte, self.face_up | (not self.sure) << 1)
 
     @classmethod
     def parse(cls, payload: bytes) -> Self:
         """The frame of a payload; flags beyond the two known ones are ignored."""
         event, byte, flags = cls.LAYOUT.unpack(payload)
-        face = FaceDownCard(card_from_byte(byte)) if byte else None
-        return cls(event, face, bool(flags & 1), not flags & 2)
+        card = _CARD_OF_BYTE.get(byte)
+        # A foreign card is an event like any other: refusing it would hold up all that follow.
+        face = FaceDownCard(card) if card else None
+        return cls(event, face, bool(flags & 1), not flags & 2, bool(byte) and card is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class FdpShoe(FdpHost):
         """What an event frame of a shoe says; None for one of another device."""
         match frame:
             case fdp.CardOut():
-                return CardDrawn(frame.face, frame.face_up, frame.sure)
+                return CardDrawn(frame.face, frame.face_up, frame.sure, frame.foreign)
             case fdp.CutCard():
                 return CutCardDrawn()
             case fdp.Cover():

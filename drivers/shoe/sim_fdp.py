@@ -61,7 +61,7 @@ class _Life:
 class ShoeSim(FdpDevice):
     """A shoe with the cards ``deck``, first drawn first; by default 52, shuffled by ``seed``.
 
-    Verbs: draw (``card``, ``face_up``, ``unread``, ``unsure``), load (``deck``), cut-card,
+    Verbs: draw (``card``, ``face_up``, ``unread``, ``unsure``, ``foreign``), load (``deck``), cut-card,
     cover (``open``), jam (``code``), clear, power-cycle, state. A card that is named is drawn
     from where it lies; if it is not in the shoe, it was slipped in.
     """
@@ -133,12 +133,14 @@ class ShoeSim(FdpDevice):
     # --- verbs
 
     def _do_draw(self, verb: Verb) -> Answer:
-        face_up, unread, unsure = (flag(verb, key, False) for key in ("face_up", "unread", "unsure"))
+        face_up, unread, unsure, foreign = (
+            flag(verb, key, False) for key in ("face_up", "unread", "unsure", "foreign")
+        )
         if self._life.state is not ShoeState.READY:
             raise Refused(f"no card can be drawn: the shoe is {self.state_name().replace('_', ' ')}")
         card = self._take_out(verb.get("card"))
-        face = None if unread else FaceDownCard(card)
-        number = self.tell(fdp.CardOut(self.next_event(), face, face_up, not unsure))
+        face = None if unread or foreign else FaceDownCard(card)
+        number = self.tell(fdp.CardOut(self.next_event(), face, face_up, not unsure, foreign))
         if not self.deck:
             self.settle()
         return {"card": card.text, "event": number, "face_up": face_up, "left": len(self.deck)}

@@ -58,7 +58,36 @@ def test_cs_01_a_face_seen_twice_halts_the_table_until_the_dealer_decides() -> N
     assert "CS-01" in floor.refused("fold", box=1)
     floor.do("misdeal", text="two aces of spades")
     assert floor.phase == "void"
-    assert not floor.table.faults
+    assert set(floor.table.faults) == {"new-deck"}
+    floor.do("clear-fault", code="new-deck", text="deck 7")
+
+
+def test_cs_01_a_card_that_is_none_of_the_52_halts_it_too_and_the_true_card_is_shown() -> None:
+    floor = Floor()
+    floor.bets(1)
+    floor.tell("shoe", CardDrawn(None, foreign=True))
+    row = [c for pair in zip(LOW[1].split(), AK.split(), strict=True) for c in pair]
+    floor.draw(" ".join(row[1:]))
+    assert set(floor.table.faults) == {"foreign-card"}
+    assert "none of the 52" in floor.refused("raise", box=1)
+    floor.do("clear-fault", code="foreign-card", text="a stain: it is the 2 of diamonds")
+    floor.do("raise", box=1)
+    floor.do("reveal", box=1, cards=LOW[1])
+    floor.do("settle")
+    assert floor.closed[-1]["outcome"] == "settled"
+
+
+def test_cs_01_the_second_of_two_equal_faces_is_unknown_and_has_to_be_shown() -> None:
+    floor = Floor()
+    floor.bets(1)
+    row = [c for pair in zip(LOW[1].split(), AK.split(), strict=True) for c in pair]
+    floor.draw(" ".join([*row[:9], row[0]]))  # the dealer's fifth is read as the player's first
+    floor.do("clear-fault", code="duplicate-card", text="it is the 3 of spades")
+    floor.do("raise", box=1)
+    assert floor.phase == "showdown"
+    assert "another hand" in floor.refused("reveal", box="dealer", cards="AC KD 9H 6C 2D")
+    floor.do("reveal", box="dealer", cards=AK)
+    assert floor.phase == "settling"
 
 
 @pytest.mark.parametrize("mode", ["shoe", "shuffler"])

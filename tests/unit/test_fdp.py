@@ -122,7 +122,6 @@ def test_card_bytes() -> None:
         ("01 10 01 00 01 38", "wrong length"),
         ("01 10 01 00 01 38 00 00", "wrong length"),
         ("01 40 00 00", "wrong length"),
-        ("01 10 01 00 01 5F 00", "no such card"),
         ("01 10 01 00 00 38 00", "event number 0"),
         ("01 12 01 00 01 02", "a cover is open or closed"),
         ("01 50 01 00 01 05 00", "no such outcome"),
@@ -155,11 +154,16 @@ def test_a_field_out_of_range_is_not_encoded() -> None:
 def test_no_face_in_a_frame_or_in_an_error() -> None:
     for card in DECK:
         shown = repr(fdp.CardOut(1, FaceDownCard(card)))
-        assert shown == "CardOut(event=1, face=FaceDownCard, face_up=False, sure=True)"
+        assert shown == "CardOut(event=1, face=FaceDownCard, face_up=False, sure=True, foreign=False)"
     with pytest.raises(BadFrame) as raised:
-        decode(bytes.fromhex("01 10 01 00 01 3E 00"))
+        fdp.card_from_byte(0x3E)
     assert "3E" not in str(raised.value).upper()
     assert "62" not in str(raised.value)
+
+
+@pytest.mark.parametrize("byte", ["10", "3E", "5F", "01", "FF"])
+def test_a_card_that_is_none_of_the_52_is_an_event_all_the_same(byte: str) -> None:
+    assert decode(bytes.fromhex(f"01 10 01 00 01 {byte} 00")) == fdp.CardOut(1, None, foreign=True)
 
 
 def test_only_reminders_let_a_deal_go_on() -> None:

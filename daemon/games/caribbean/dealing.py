@@ -87,7 +87,7 @@ class Dealing(Memory):
             unit = [DealtCard() for _ in range(event.count)]
         elif isinstance(event, CardDrawn):
             unit = [DealtCard(event.face, exposed)]
-            self._check_face(event.face, desk)
+            self._check_face(unit[0], event.foreign, desk)
         else:
             unit = [DealtCard()]
             now.entered_by_hand += unit
@@ -105,8 +105,9 @@ class Dealing(Memory):
         """The shoe is back and tells a card that the dealer has entered: its face, nothing more."""
         event = news.event
         assert isinstance(event, CardDrawn)
-        self._now.entered_by_hand.pop(0).face = event.face
-        self._check_face(event.face, desk)
+        card = self._now.entered_by_hand.pop(0)
+        card.face = event.face
+        self._check_face(card, event.foreign, desk)
 
     def note_packet_taken(self, news: DeviceNews, desk: Desk) -> None:
         if self.round is None or self.round.deal is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from daemon.games.caribbean import programme, views
-from daemon.games.caribbean.deal import DEALER, HAND
+from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
 from daemon.games.caribbean.round import (
     Box,
     DeckProof,
@@ -20,9 +20,10 @@ from daemon.games.desk import Act, Desk, GameInput, Refused, RoundClosed
 from daemon.games.hands import qualifies
 from daemon.games.jackpot import Decision, LocalPool, Meter, PoolAuthority
 from drivers.base import Deal as DealCommand
-from drivers.cards import Card, FaceDownCard
+from drivers.cards import Card
 
 DECK_SIZE: Final = 52
+IN_DOUBT: Final = ("duplicate-card", "foreign-card")  # faults that halt a round: CS-01
 
 
 class Memory:
@@ -109,18 +110,34 @@ class Memory:
         desk.move("house", "pool", seed.from_house, "minimum")
         desk.move("overflow", "pool", seed.from_overflow, "overflow")
 
-    def _check_face(self, face: FaceDownCard | None, desk: Desk) -> None:
-        if face is None:
+    def _check_face(self, card: DealtCard, foreign: bool, desk: Desk) -> None:
+        """A face twice, or none of the 52, halts the table until the dealer decides (CS-01).
+
+        The face is not named: it may still lie face down. It counts as unknown from here on.
+        """
+        if foreign:
+            desk.latch("foreign-card", "a card is none of the 52 (CS-01)", "clear-fault, or misdeal")
+            return
+        if card.face is None:
             desk.note("CS-07", "a card was not read: show it at the showdown")
             return
-        index = face.turn().index
+        index = card.face.turn().index
         if index in self._now.faces_seen:
-            self._halt_for_deck(desk)
+            card.face = None
+            desk.latch("duplicate-card", "a face came twice in one round (CS-01)", "clear-fault, or misdeal")
         self._now.faces_seen.add(index)
 
-    def _halt_for_deck(self, desk: Desk) -> None:
-        # The face is not named: it may still be face down.
-        desk.latch("duplicate-card", "a face came twice in one round (CS-01)", "clear-fault, or misdeal")
+    def _deck_in_doubt(self, desk: Desk) -> None:
+        for code in IN_DOUBT:
+            if code in desk.faults:
+                raise Refused(desk.faults[code].text, "CS-01", "clear-fault and show the card, or misdeal")
+
+    def _give_up_deck(self, desk: Desk) -> None:
+        """A deck in doubt whose round is void was wrong: another one is needed (CS-01)."""
+        if any(code in desk.faults for code in IN_DOUBT):
+            desk.latch("new-deck", "the deck was wrong: bring a new one (CS-01)", "clear-fault")
+        for code in IN_DOUBT:
+            desk.unlatch(code)
 
     def _progressive_counts(self, box: Box) -> bool:
         folded_pays = self.rules.jackpot.folded == "pays"
@@ -163,8 +180,7 @@ class Memory:
             if box.progressive is not None:
                 self.carried[n] = box.progressive.stake
         self.announcement = programme.VOID
-        if clause == "CS-11a":
-            desk.unlatch("duplicate-card")
+        self._give_up_deck(desk)
         self._close("void", {}, Decision((), self.meter.pool, False), desk)
 
     def _close(self, outcome: str, results: dict[int, Result], decision: Decision, desk: Desk) -> None:

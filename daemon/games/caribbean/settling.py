@@ -55,8 +55,7 @@ class Settling(Memory):
             desk.note("CS-09", f"box {box.number}: declared {box.declared}, computed {true}: payment stops")
 
     def may_settle(self, act: Act, desk: Desk) -> None:
-        if "duplicate-card" in desk.faults:
-            raise Refused("a face came twice in this round", "CS-01", "clear-fault, or misdeal")
+        self._deck_in_doubt(desk)
         for result in self.results():
             declared = self._now.boxes[result.box].declared
             if declared not in (None, result.result):

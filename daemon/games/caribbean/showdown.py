@@ -16,8 +16,7 @@ class Showdown(Memory):
         box = self._bet_box(act)
         if box.decision is not None:
             raise Refused(f"box {box.number} has decided; a decision is final", "CS-06")
-        if "duplicate-card" in desk.faults:
-            raise Refused("a face came twice in this round", "CS-01", "clear-fault, or misdeal")
+        self._deck_in_doubt(desk)
 
     def may_raise(self, act: Act, desk: Desk) -> None:
         self.may_decide(act, desk)
