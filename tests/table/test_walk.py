@@ -67,6 +67,8 @@ confirm-award        | no CS-10          | no CS-10            | no CS-10       
 count                | no -              | ! count             | no CS-07         | no CS-07   | no CS-07     | no CS-07   | no CS-07         | ! count
 refund-carried       | no -              | no CS-11            | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
 correct-pool         | no -              | .                   | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | .
+dispute              | no CS-11          | .                   | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
+breach               | no -              | .                   | .                | .          | .            | .          | .                | .
 correct              | no CS-06          | no CS-06            | .                | no CS-06   | no CS-06     | no CS-06   | > showdown       | no CS-06
 change-rules         | .                 | .                   | no CS-13         | no CS-13   | no CS-13     | no CS-13   | no CS-13         | .
 card-drawn           | ! stray-cards     | ! stray-cards       | ! stray-cards    | > void     | > void       | > void     | > void           | ! stray-cards
@@ -176,10 +178,12 @@ GIVEN: dict[str, dict[str, object]] = {
     "confirm-award": {"box": 1},
     "count": {"cards": 11},
     "refund-carried": {"box": 1},
+    "dispute": {"round": 1, "text": "two cards were up"},
+    "breach": {"text": "a player counts"},
     "change-rules": {"rules": rules(cap=1).text()},
     "correct-pool": {"amount": 100, "text": "miscounted"},
 }
-SUPERVISED = ("change-rules", "confirm-award", "refund-carried", "correct-pool")
+SUPERVISED = ("change-rules", "dispute", "confirm-award", "refund-carried", "correct-pool")
 
 
 def _news(floor: Floor, kind: str) -> tuple[str, DeviceEvent]:

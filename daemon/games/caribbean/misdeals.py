@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon.games.caribbean import views
 from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
-from daemon.games.caribbean.memory import Memory
+from daemon.games.caribbean.memory import Memory, supervisor
 from daemon.games.caribbean.round import (
     DeckProof,
 )
@@ -72,6 +72,23 @@ class Misdeals(Memory):
     def shuffler_deals(self, act: Act, desk: Desk) -> None:
         if desk.devices.mode != "shuffler":
             raise Refused("no shuffler deals this round", "CS-11d")
+
+    def may_dispute(self, act: Act, desk: Desk) -> None:
+        """After the settlement an irregularity is a dispute, and a supervisor's (CS-11)."""
+        supervisor(act, "CS-11")
+        act.text("text")
+        if not 1 <= act.number("round") <= self.last_round_id:
+            raise Refused(f"round {act.number('round')} has no account", "CS-11")
+
+    def dispute(self, act: Act, desk: Desk) -> None:
+        desk.note("CS-11", f"dispute of round {act.number('round')}: {act.text('text')[:200]}")
+
+    def may_record_breach(self, act: Act, desk: Desk) -> None:
+        act.text("text")
+
+    def record_breach(self, act: Act, desk: Desk) -> None:
+        """A player used a tool or talked while deciding: recorded, and no outcome changes (CS-12)."""
+        desk.note("CS-12", f"breach: {act.text('text')[:200]}")
 
     def latch_shuffler_fault(self, item: GameInput, desk: Desk) -> None:
         self.forget_proof(item, desk)

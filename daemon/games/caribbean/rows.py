@@ -38,6 +38,7 @@ ACTS: Final = (
     "open-table", "close-table", "shuffle", "cut", "open-betting", "ante", "progressive", "take-back",
     "close-betting", "card", "raise", "fold", "expose", "empty-box", "misdeal", "shuffler-failed",
     "reveal", "declare", "settle", "confirm-award", "count", "refund-carried", "correct-pool", "change-rules",
+    "dispute", "breach",
 )  # fmt: skip
 NEWS: Final = (
     "card-drawn", "packet-out", "packet-taken", "cut-card", "stray-cards", "shuffle-started",
@@ -128,6 +129,8 @@ ROWS: Final = (
     Row("shuffler-restarted", AFTER_DEAL, do=("note_other_deck",)),
     Row("shuffler-failed", (BETTING,), check=("shuffler_deals",), do=("shuffler_fails_before_deal",)),
     Row("shuffler-failed", (DEALING,), VOID, check=("shuffler_deals",), do=("void_shuffler_failed",)),
+    Row("dispute", IDLE, check=("may_dispute",), do=("dispute",)),
+    Row("breach", (*RESTING, BETTING, *LIVE), check=("may_record_breach",), do=("record_breach",)),
     # Decisions and showdown: CS-06, CS-09
     Row("raise", (DECIDING,), SETTLING, check=("may_raise",), when=("ends_known",), do=("raise_bet", "open_hands")),
     Row("raise", (DECIDING,), SHOWDOWN, when=("last_decision",), do=("raise_bet", "open_hands")),
@@ -153,13 +156,16 @@ ROWS: Final = (
 _BETS = ("ante", "progressive", "take-back", "close-betting")
 _SHOW = ("reveal", "declare", "settle")
 _MISDEALT = ("expose", "empty-box", "misdeal", "shuffler-failed")
-_EVERY_OTHER_ACT = tuple(a for a in ACTS if a not in ("open-table", "confirm-award", "change-rules"))
+_EVERY_OTHER_ACT = tuple(
+    a for a in ACTS if a not in ("open-table", "confirm-award", "change-rules", "dispute")
+)
 
 REFUSALS: Final = (
     No(_EVERY_OTHER_ACT, (OUT,), "", "the table is closed", "open-table first"),
     No(("open-table",), (*RESTING, BETTING, *LIVE), "", "the table is open already"),
     No(("close-table",), (BETTING, *LIVE), "", "a round is open", "finish the round, then close the table"),
     No(("shuffle", "cut"), LIVE, "CS-03", "cards are out", "settle or void the round first"),
+    No(("dispute",), (BETTING, *LIVE), "CS-11", "a round is open", "declare the irregularity itself"),
     No(("change-rules",), (BETTING, *LIVE), "CS-13", "a round is open", "rules change between rounds only"),
     No(("open-betting",), (BETTING,), "", "betting is open already"),
     No(("open-betting",), LIVE, "CS-06", "a round is being played", "settle or void it first"),
