@@ -30,6 +30,7 @@ from drivers.base import (
     CommandResult,
     CoverMoved,
     CutCardDrawn,
+    Deal,
     DeviceEvent,
     Display,
     FaultCleared,
@@ -250,8 +251,8 @@ class Table:
         # What it was told is gone with its memory; the dealer orders it anew.
         self.rig.told = {i: told for i, told in self.rig.told.items() if told[0] != device.id}
         desk.note("", f"{device.id} restarted")
-        if device is self.rig.source and device.role == "shuffler":
-            self.game.handle(DeviceNews("shuffler-restarted", device.id, Restarted()), desk)
+        if device is self.rig.source:
+            self.game.handle(DeviceNews(f"{device.role}-restarted", device.id, Restarted()), desk)
 
     def _fault_set(self, device: Device, event: FaultSet, desk: Desk) -> None:
         if not event.stops_deal:
@@ -269,6 +270,8 @@ class Table:
         if told is not None and event.outcome != "done":
             name = type(told[1]).__name__.lower()
             desk.note("", f"{device.id}: {name} {event.outcome} (detail {event.detail}); order it again")
+            if isinstance(told[1], Deal):
+                self.game.handle(DeviceNews("deal-refused", device.id, event), desk)
 
     # --- the table's own acts -------------------------------------------------------------
 

@@ -6,11 +6,14 @@ writes on it what is to be done. It raises :class:`Refused`, and has then change
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from drivers.base import Command, Display
+
+_WHOLE: Final = re.compile(r"-?[0-9]{1,17}")
 
 
 class Refused(Exception):
@@ -54,10 +57,10 @@ class Act:
         value = self.args.get(name, default)
         if value is None:
             raise Refused(f"{self.name}: {name}= is missing", todo=f"give {name}= as a whole number")
-        if type(value) is int and -(10**17) < value < 10**18:  # what 18 characters can say
+        if type(value) is int and -(10**17) < value < 10**17:  # what 17 digits can say
             return value
         text = str(value)
-        if not text.lstrip("-").isdecimal() or not text.isascii() or len(text) > 18:
+        if not _WHOLE.fullmatch(text):
             raise Refused(
                 f"{self.name}: {name}={text[:24]!r} is no whole number", todo="amounts are in minor units"
             )
@@ -191,9 +194,11 @@ class Desk:
         self.effects.append(Note(clause, detail))
 
     def latch(self, code: str, text: str, cleared_by: str) -> None:
-        """Latch a fault; one that is latched already keeps its first stamp."""
-        if code not in self.faults:
-            self.faults[code] = Fault(code, text, cleared_by, self.at)
+        """Latch a fault; one that is latched already keeps its first stamp, and takes a new text."""
+        known = self.faults.get(code)
+        if known is None or known.text != text:
+            since = self.at if known is None else known.since
+            self.faults[code] = Fault(code, text, cleared_by, since)
             self.effects.append(Note("", f"fault {code}: {text}"))
 
     def unlatch(self, code: str) -> None:

@@ -18,6 +18,7 @@ from daemon.table import FromDevice, Outcome
 from drivers.base import (
     CardDrawn,
     CardsReturned,
+    CommandResult,
     CutCardDrawn,
     DeviceEvent,
     FaultSet,
@@ -67,12 +68,14 @@ confirm-award        | no CS-10          | no CS-10            | no CS-10       
 count                | no -              | ! count             | no CS-07         | no CS-07   | no CS-07     | no CS-07   | no CS-07         | ! count
 refund-carried       | no -              | no CS-11            | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
 correct-pool         | no -              | .                   | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | .
+deal-refused         | .                 | .                   | .                | .          | .            | .          | .                | .
+shoe-restarted       | .                 | .                   | .                | .          | .            | .          | .                | .
 dispute              | no CS-11          | .                   | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
 breach               | no -              | .                   | .                | .          | .            | .          | .                | .
 correct              | no CS-06          | no CS-06            | .                | no CS-06   | no CS-06     | no CS-06   | > showdown       | no CS-06
 change-rules         | .                 | .                   | no CS-13         | no CS-13   | no CS-13     | no CS-13   | no CS-13         | .
 card-drawn           | ! stray-cards     | ! stray-cards       | ! stray-cards    | > void     | > void       | > void     | > void           | ! stray-cards
-packet-out           | .                 | ! card-without-bets | > dealing        | .          | > void       | > void     | > void           | ! card-without-bets
+packet-out           | .                 | ! card-without-bets | > dealing        | .          | > void       | > void     | > void           | .
 packet-taken         | .                 | .                   | .                | .          | .            | .          | .                | .
 cut-card             | .                 | .                   | .                | ! cut-card | ! cut-card   | ! cut-card | ! cut-card       | .
 stray-cards          | ! stray-cards     | ! stray-cards       | ! stray-cards    | > void     | > void       | > void     | > void           | ! stray-cards
@@ -93,6 +96,7 @@ cut                  | no -              | no CS-03            | .              
 shuffler-failed      | no -              | no CS-11            | no CS-11d        | no CS-11d  | no CS-11     | no CS-11   | no CS-11         | no CS-11
 shuffler-fault       | .                 | .                   | .                | .          | .            | .          | .                | .
 shuffler-restarted   | .                 | .                   | .                | .          | .            | .          | .                | .
+shoe-restarted       | .                 | .                   | .                | ! shoe-restarted | ! shoe-restarted | ! shoe-restarted | ! shoe-restarted | .
 """  # fmt: skip
 
 HANDS = {1: "KS KD 8C 5H 3D", 2: "QH JH 9H 6H 2H"}
@@ -201,6 +205,8 @@ def _news(floor: Floor, kind: str) -> tuple[str, DeviceEvent]:
         "cards-returned": ("SH-1", CardsReturned(3)),
         "shuffler-fault": ("SH-1", FaultSet(2, "jam in transport")),
         "shuffler-restarted": ("SH-1", Restarted()),
+        "shoe-restarted": ("shoe", Restarted()),
+        "deal-refused": ("SH-1", CommandResult(floor.table.rig.last_command_id, "refused")),
     }[kind]
 
 

@@ -115,7 +115,7 @@ class Betting(Memory):
     def may_close_betting(self, act: Act, desk: Desk) -> None:
         if not self._deck_proven(desk):
             raise Refused("the deck is not shuffled for this device", "CS-03", "shuffle first")
-        if self._now.commanded and desk.devices.mode == "shuffler":
+        if self._now.order is not None:
             raise Refused(
                 "the shuffler was told to deal", "CS-07", "take the packets, or declare shuffler-failed"
             )

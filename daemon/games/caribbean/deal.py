@@ -76,6 +76,14 @@ class Deal:
         for unit in self.units:
             yield from unit
 
+    def where(self, card: DealtCard) -> tuple[int, int]:
+        """Place and position (from 1) of a card, as the units are assigned now."""
+        for place, hand in self.hands.items():
+            for position, other in enumerate(hand, start=1):
+                if other is card:
+                    return place, position
+        raise ValueError("that card is not on the table")
+
     def faces(self, place: int) -> list[Card] | None:
         """The five cards of a hand, or None while one of them is unknown or missing."""
         hand = self.hands[place]

@@ -54,9 +54,13 @@ class House(Memory):
     def may_shuffle(self, act: Act, desk: Desk) -> None:
         if desk.devices.mode == "shuffler" and not desk.devices.shuffler:
             raise Refused("no shuffler is in use", "CS-03", "use-shuffler id= or use-shoe first")
+        if self.round is not None and self.round.order is not None:
+            raise Refused(
+                "the shuffler was told to deal", "CS-07", "take the packets, or declare shuffler-failed"
+            )
 
     def order_shuffle(self, act: Act, desk: Desk) -> None:
-        self.announcement = ""
+        self.announcement, self.stopped = "", ""
         if desk.devices.mode == "shoe":
             self.deck = DeckProof(shuffled=True)
             self._deck_is_whole(desk)
@@ -74,9 +78,9 @@ class House(Memory):
 
     def forget_deck(self, item: GameInput, desk: Desk) -> None:
         self.deck = DeckProof()
-        if self.round:  # another device deals: it has to be told again
+        if self.round:  # another device deals: it has to be told again, and the first one to stop
+            self._stop_deal(desk)
             self.round.closed = False
-            self.round.commanded = 0
             self.round.mode = desk.devices.mode
 
     def take_proof(self, news: DeviceNews, desk: Desk) -> None:

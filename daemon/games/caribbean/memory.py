@@ -8,7 +8,9 @@ from daemon.games.caribbean import programme, views
 from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
 from daemon.games.caribbean.round import (
     Box,
+    DealOrder,
     DeckProof,
+    Exposure,
     Irregularity,
     PendingAward,
     Round,
@@ -20,10 +22,12 @@ from daemon.games.desk import Act, Desk, GameInput, Refused, RoundClosed
 from daemon.games.hands import qualifies
 from daemon.games.jackpot import Decision, LocalPool, Meter, PoolAuthority
 from drivers.base import Deal as DealCommand
+from drivers.base import StopDeal
 from drivers.cards import Card
 
 DECK_SIZE: Final = 52
-IN_DOUBT: Final = ("duplicate-card", "foreign-card")  # faults that halt a round: CS-01
+WRONG_DECK: Final = ("duplicate-card", "foreign-card")  # CS-01
+IN_DOUBT: Final = (*WRONG_DECK, "shoe-restarted")  # faults that halt a round
 
 
 class Memory:
@@ -49,6 +53,7 @@ class Memory:
         self.refundable: dict[int, int] = {}  # box -> stake whose box did not play that round
         self.pending: list[PendingAward] = []  # in the order of payment
         self.announcement = ""
+        self.stopped = ""  # the shuffler that was told to stop its deal
 
     def _play_by(self, rules: CaribbeanRules) -> None:
         self.rules = rules
@@ -93,15 +98,27 @@ class Memory:
             desk.unlatch(code)
 
     def _ask_for_packets(self, packets: int, desk: Desk) -> None:
-        now = self._now
-        now.deal_base = len(now.deal.units) if now.deal else 0
-        now.commanded += packets
-        desk.command(desk.devices.shuffler, DealCommand(desk.devices.next_command_id(), packets, HAND))
+        now, device, number = self._now, desk.devices.shuffler, desk.devices.next_command_id()
+        now.order = DealOrder(device, number, packets, len(now.deal.units) if now.deal else 0)
+        desk.command(device, DealCommand(number, packets, HAND))
 
     def _ask_for_missing_packet(self, desk: Desk) -> None:
+        """One more packet is due (CS-11c); a machine deals it when the last one was taken."""
         now = self._now
-        if desk.devices.mode == "shuffler" and now.taken == now.commanded and now.dealt.due > 0:
+        free = now.order is None or now.order.taken >= now.order.packets
+        if desk.devices.mode == "shuffler" and free and now.dealt.due > 0:
             self._ask_for_packets(now.dealt.due, desk)
+
+    def _stop_deal(self, desk: Desk) -> None:
+        """Tell a machine that still has packets to deal to stop; those already on their way are counted."""
+        now = self._now
+        order, now.order = now.order, None
+        if order is None:
+            return
+        out = len(now.deal.units) - order.base if now.deal else 0
+        if out < order.packets:
+            self.stopped = order.device
+            desk.command(order.device, StopDeal(desk.devices.next_command_id()))
 
     def _restart_pool(self, desk: Desk) -> None:
         """A new pool from the minimum (CS-10, art. 10(8))."""
@@ -134,7 +151,7 @@ class Memory:
 
     def _give_up_deck(self, desk: Desk) -> None:
         """A deck in doubt whose round is void was wrong: another one is needed (CS-01)."""
-        if any(code in desk.faults for code in IN_DOUBT):
+        if any(code in desk.faults for code in WRONG_DECK):
             desk.latch("new-deck", "the deck was wrong: bring a new one (CS-01)", "clear-fault")
         for code in IN_DOUBT:
             desk.unlatch(code)
@@ -155,20 +172,18 @@ class Memory:
         for card in self._now.dealt.hands[place]:
             card.turned = True
 
-    def _irregular(self, clause: str, detail: str, desk: Desk) -> None:
-        self._now.irregularities.append(Irregularity(clause, detail, desk.at))
-        desk.note(clause, detail)
+    def _irregular(self, clause: str, detail: str, desk: Desk, card: DealtCard | None = None) -> None:
+        told = Irregularity(clause, detail, desk.at, card)
+        self._now.irregularities.append(told)
+        desk.note(clause, views.detail(self._now, told))
 
-    def _count_exposure(self, place: int, position: int, how: str, desk: Desk) -> None:
+    def _expose(self, card: DealtCard, how: str, desk: Desk) -> None:
+        """A card lies open that should not; the second one is the caller's to void."""
         now = self._now
-        now.exposures += 1
-        if now.exposures > 1:
-            return
-        if place == DEALER and len(now.dealt.hands[DEALER]) < HAND:
-            now.fifth_stays_down = True
-        self._irregular(
-            "CS-11b", f"card {position} of {views.place_name(place)} {how}: the round stands", desk
-        )
+        card.exposed = True
+        if now.exposure is None:
+            now.exposure = Exposure(card, early=now.dealt.due > 0)
+            self._irregular("CS-11b", f"{how}: the round stands", desk, card)
 
     def _void(self, clause: str, detail: str, desk: Desk) -> None:
         """Bets go back, progressive bets carry over by themselves (CS-11a, d)."""
@@ -180,6 +195,7 @@ class Memory:
             if box.progressive is not None:
                 self.carried[n] = box.progressive.stake
         self.announcement = programme.VOID
+        self._stop_deal(desk)
         self._give_up_deck(desk)
         self._close("void", {}, Decision((), self.meter.pool, False), desk)
 

@@ -26,12 +26,11 @@ class Misdeals(Memory):
             raise Refused("the dealer's fifth card is face up by rule: no exposure", "CS-11b")
 
     def another_was_exposed(self, act: Act, desk: Desk) -> bool:
-        return self._now.exposures > 0
+        return self._now.exposure is not None
 
     def expose(self, act: Act, desk: Desk) -> None:
         place, position = self._place(act), act.number("card")
-        self._now.dealt.hands[place][position - 1].exposed = True
-        self._count_exposure(place, position, "exposed", desk)
+        self._expose(self._now.dealt.hands[place][position - 1], "exposed", desk)
 
     def may_empty_box(self, act: Act, desk: Desk) -> None:
         box, first = self._box(act), act.number("first")
@@ -42,9 +41,19 @@ class Misdeals(Memory):
 
     def empty_box(self, act: Act, desk: Desk) -> None:
         box, first = act.number("box"), act.number("first")
+        self._forget_shown_fifth()
         self._now.dealt.stray(first, box)
         self._irregular("CS-11c", f"box {box} was dealt to without a bet: box void, the round goes on", desk)
         self._ask_for_missing_packet(desk)
+
+    def _forget_shown_fifth(self) -> None:
+        """What the dealer turned is his card, wherever the packets belong: he shows it again."""
+        now = self._now
+        for card in now.dealt.all_cards():
+            if card.by_hand and card.face is not None:
+                now.faces_seen.discard(card.face.turn().index)
+                card.face, card.by_hand, card.turned = None, False, False
+        now.slips = [slip for slip in now.slips if slip.act.name != "reveal"]
 
     def take_decisions_back(self, act: Act, desk: Desk) -> None:
         """Decisions made before the dealer's last card were made too early (CS-06)."""
@@ -92,14 +101,16 @@ class Misdeals(Memory):
 
     def latch_shuffler_fault(self, item: GameInput, desk: Desk) -> None:
         self.forget_proof(item, desk)
+        device, what = desk.devices.shuffler, "is declared to have failed"
         if isinstance(item, DeviceNews):
-            desk.latch("shuffler-fault", f"{item.device} reports a fault", "clear-fault")
+            device, what = item.device, "reports a fault"
+        desk.latch("shuffler-fault", f"{device} {what}", "clear-fault")
 
     def shuffler_fails_before_deal(self, item: GameInput, desk: Desk) -> None:
         """Nothing is void: the bets stay or are taken back, another device deals (CS-11d)."""
         self.deck = DeckProof()
         self._now.closed = False
-        self._now.commanded = 0
+        self._now.order = None
         device = desk.devices.shuffler
         desk.devices.bar(device, "CS-11d")
         self._irregular(

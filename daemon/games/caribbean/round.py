@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from daemon.games.caribbean.deal import Deal, DealtCard
+from daemon.games.caribbean.deal import DEALER, Deal, DealtCard
 from daemon.games.desk import Act
 from daemon.games.hands import Category
 
@@ -37,6 +37,32 @@ class Irregularity:
     clause: str
     detail: str
     at: str
+    card: DealtCard | None = None  # the exposed one: whose it is may turn out later (CS-11c)
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The one card that was wrongly exposed in a round that stands (CS-11b).
+
+    ``early``: the deal was not complete then, so if it is the dealer's his fifth goes face down.
+    """
+
+    card: DealtCard
+    early: bool
+
+
+@dataclass(slots=True)
+class DealOrder:
+    """Packets that a shuffler was told to deal; command 0: it was started at its own button.
+
+    ``base``: packets that were out before; ``taken``: how many of these the dealer has taken.
+    """
+
+    device: str
+    command_id: int
+    packets: int
+    base: int
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +88,9 @@ class Round:
     boxes: dict[int, Box] = field(default_factory=dict)
     closed: bool = False  # the dealer closed the betting
     deal: Deal | None = None
-    commanded: int = 0  # packets asked of the shuffler
-    deal_base: int = 0  # units out before the present deal command
-    taken: int = 0
+    order: DealOrder | None = None
     contributed: int = 0
-    exposures: int = 0
-    fifth_stays_down: bool = False  # CS-11b on a dealer's card
+    exposure: Exposure | None = None
     irregularities: list[Irregularity] = field(default_factory=list)
     entered_by_hand: list[DealtCard] = field(default_factory=list)
     faces_seen: set[int] = field(default_factory=set)
@@ -78,6 +101,14 @@ class Round:
         if self.deal is None:
             raise RuntimeError("no card is out")
         return self.deal
+
+    @property
+    def fifth_stays_down(self) -> bool:
+        """A dealer's card was exposed while cards were still to be dealt (CS-11b)."""
+        exposure = self.exposure
+        if exposure is None or not exposure.early or self.deal is None:
+            return False
+        return any(card is exposure.card for card in self.deal.hands[DEALER])
 
     def undecided(self) -> list[int]:
         return [box.number for box in self.boxes.values() if box.decision is None]

@@ -100,7 +100,7 @@ class Slips(Betting, Misdeals, Showdown, Settling):
             if CHAPTER_OF[slip.act.name] == chapter:
                 self._once_more(slip, ways[slip.act.name], desk)
         self._now.closed = closed
-        if self._now.commanded and self.state is Phase.BETTING and set(self._now.boxes) != boxes:
+        if self._now.order is not None and self.state is Phase.BETTING and set(self._now.boxes) != boxes:
             raise Refused("the shuffler was told to deal to the boxes as they were", "CS-07")
 
     def _once_more(self, slip: Slip, way: Way, desk: Desk) -> None:
@@ -144,8 +144,9 @@ class Slips(Betting, Misdeals, Showdown, Settling):
     def _cover(self, old: Slip, desk: Desk) -> None:
         """At most one exposure is there in a round that stands: this one."""
         now = self._now
-        now.dealt.hands[self._place(old.act)][old.act.number("card") - 1].exposed = False
-        now.exposures, now.fifth_stays_down = 0, False
+        assert now.exposure is not None
+        now.exposure.card.exposed = False
+        now.exposure = None
         now.irregularities.append(Irregularity("CS-11b", f"record {old.seq} was a slip", desk.at))
 
     # --- money ----------------------------------------------------------------------------

@@ -13,13 +13,21 @@ from drivers.cards import Card
 
 if TYPE_CHECKING:
     from daemon.games.caribbean.memory import Memory
-    from daemon.games.caribbean.round import Box, Round
+    from daemon.games.caribbean.round import Box, Irregularity, Round
     from daemon.games.caribbean.settlement import Result
     from daemon.games.jackpot import Decision
 
 
 def place_name(place: int) -> str:
     return "the dealer" if place == DEALER else f"box {place}"
+
+
+def detail(now: Round, told: Irregularity) -> str:
+    """What went wrong, in words; an exposed card is named by where it lies now."""
+    if told.card is None or now.deal is None:
+        return told.detail
+    place, position = now.deal.where(told.card)
+    return f"card {position} of {place_name(place)} {told.detail}"
 
 
 def _open_card(card: DealtCard, open_by_rule: bool = False) -> str | None:
@@ -106,7 +114,9 @@ def _round(
         "opened_at": now.opened_at,
         "closed_at": None,
         "outcome": outcome,
-        "irregularities": [{"clause": i.clause, "detail": i.detail, "at": i.at} for i in now.irregularities],
+        "irregularities": [
+            {"clause": i.clause, "detail": detail(now, i), "at": i.at} for i in now.irregularities
+        ],
         "boxes": _boxes(now, results, awards),
         "dealer": _dealer(now),
         "pool": {"opened": now.pool_opened, "contributed": now.contributed, "awarded": 0, "closed": None},
