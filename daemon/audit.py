@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,11 +15,13 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypedDict
 
 from daemon.journal import APPLICATION_ID, FORMAT, NO_FACES, JournalError, canonical_line, link_hash
-from daemon.records import SEALED, Plain, decode, encode
+from daemon.records import SEALED, SHOWS_CARDS, Plain, decode, encode
 from daemon.sealer import NONCE_BYTES, Sealer, load_key
 
 MOST_ERRORS: Final = 50  # one damaged page can spoil thousands of records
 _KEPT: Final = "the file is kept as it is: restore a verified copy"
+_BESIDE: Final = ("-wal", "-shm", ".lock")
+_SQLITE: Final = b"SQLite format 3\0"
 _TAG_BYTES: Final = 16
 _LAYOUT: Final = ("ante.", "raise.", "progressive.")
 # What reading a record raises that this format does not know.
@@ -154,6 +157,40 @@ def export(path: Path, out: BinaryIO, canonical: bool = False, key: Path | None 
             return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
         except (sqlite3.Error, *_ODD) as error:
             raise JournalError(f"{path} cannot be exported ({error}): verify it; {_KEPT}") from None
+
+
+def export_to(path: Path, target: Path, canonical: bool = False, key: Path | None = None) -> int:
+    """Write a journal into a file, as :func:`export`. The file is replaced when all of it is on disk.
+
+    Raises JournalError also for a ``target`` that is no regular file, or is one that a table needs.
+    """
+    target = target.resolve()
+    _require_replaceable(target, path, key)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if canonical else 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            records = export(path, out, canonical, key)
+            out.flush()
+            os.fsync(descriptor)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return records
+
+
+def _require_replaceable(target: Path, journal: Path, key: Path | None) -> None:
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise JournalError(f"{target}: is there and is no regular file: name another, or leave out --out")
+    kept = [journal, *(journal.with_name(f"{journal.name}{end}") for end in _BESIDE), *([key] if key else [])]
+    for each in kept:
+        if each.exists() and each.samefile(target):
+            raise JournalError(f"{target}: the same file as {each}, which is kept: name another")
+    with target.open("rb") as file:
+        if file.read(len(_SQLITE)) == _SQLITE:
+            raise JournalError(f"{target}: is a database, perhaps a journal, and is kept: name another file")
 
 
 class _Row(NamedTuple):
@@ -313,7 +350,7 @@ class _Audit:
             yield "not canonical JSON"
         if (row.device, row.epoch, row.ordinal, row.act_key) != self._columns(plain["input"]):
             yield "device, epoch, ordinal or key of its row are not what the record says"
-        if len(row.sealed) != _sealed_length(plain["input"]):
+        if not _seal_fits(plain["input"], len(row.sealed)):
             yield "the sealed face is not there as the record says"
         yield from self._derived(connection, row.seq, plain)
         yield from self.ledger.take(row.seq, plain)
@@ -349,10 +386,14 @@ class _Audit:
                 self.found(f"records {first} and {last}: {what} twice: {_KEPT}")
 
 
-def _sealed_length(said: Plain) -> int:
-    """How many bytes the sealed face of an input has: nonce, one byte, tag; 0 when none was read."""
-    has_face = said["kind"] == "device" and said.get("face") == SEALED
-    return NONCE_BYTES + 1 + _TAG_BYTES if has_face else 0
+def _seal_fits(said: Plain, length: int) -> bool:
+    """The seal is as long as the record says: nonce, what is sealed, tag; nothing where nothing is."""
+    whole = NONCE_BYTES + 1 + _TAG_BYTES
+    if said["kind"] == "device" and said.get("face") == SEALED:
+        return length == whole
+    if said["kind"] == "act" and said["name"] == SHOWS_CARDS and said["args"].get("cards") == SEALED:
+        return length >= whole
+    return length == 0
 
 
 _DERIVED: Final = {

@@ -14,7 +14,7 @@ from daemon.clock import Clock
 from daemon.games.desk import Act, ToDevice
 from daemon.journal import Entry, Journal
 from daemon.links.base import Cause
-from daemon.records import Plain, encode, input_from, input_record, outcome_record
+from daemon.records import Plain, essence, input_from, input_record, outcome_record
 from daemon.supervisor import Change, LinkLife
 from daemon.table import FromDevice, Input, LinkChanged, Outcome, Started, Table
 from drivers.base import (
@@ -84,8 +84,8 @@ class Port:
 def recover(table: Table, journal: ReplaySource) -> int:
     """Bring a new table to where its journal ends; the number of records replayed.
 
-    Every outcome is compared with the one that was journalled. Raises RecoveryError at the
-    first that differs: the journal or the program is not the one that wrote it.
+    Every outcome is compared with the one that was journalled, but for its wording. Raises
+    RecoveryError at the first that differs: the journal or the program is not the one that wrote it.
     """
     count = 0
     for seq, record, faces in journal.replay():
@@ -94,7 +94,7 @@ def recover(table: Table, journal: ReplaySource) -> int:
             again = outcome_record(record["at"], record["input"], outcome, table.game.phase)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise RecoveryError(f"record {seq} cannot be replayed ({type(error).__name__})") from None
-        if encode(again) != encode(record):
+        if essence(again) != essence(record):
             raise RecoveryError(f"record {seq} replays differently: another program or rule set wrote it")
         count += 1
     return count
@@ -155,12 +155,27 @@ class Engine:
         if act.key:
             before = self.journal.answered(act.key)
             if before is not None:
-                return answer(before["seq"], before)
+                return self._answered_before(act, before)
         if self._held:
             return None
         seq = self.journal.next_seq  # what the devices say to its effects is recorded after it
         records = self._take([act])
         return answer(seq, records[-1]) if records else None
+
+    def _answered_before(self, act: Act, before: Plain) -> Plain:
+        told, _ = input_record(act)
+        if essence(told) == essence(before["input"]):
+            return answer(before["seq"], before)
+        self._log("key-reused", key=act.key, record=before["seq"])
+        reason = f"this key was used for {before['input']['name']} in record {before['seq']}"
+        refusal = {
+            "reason": reason,
+            "clause": "",
+            "todo": "give every act a key of its own; nothing was done",
+        }
+        return answer(before["seq"], before | {"refusal": refusal, "effects": [], "message": ""}) | {
+            "act": act.name
+        }
 
     def tick(self) -> None:
         """A deadline may have come: links to open, drivers to tick, held events to commit."""

@@ -18,6 +18,7 @@ from drivers.cards import DECK, FaceDownCard
 
 Plain = dict[str, Any]
 SEALED: Final = "sealed"
+SHOWS_CARDS: Final = "reveal"  # the act whose `cards` are faces
 
 _EVENTS: Final[Mapping[str, type]] = {
     "card-drawn": base.CardDrawn,
@@ -75,11 +76,14 @@ def _values(item: object) -> Plain:
 
 
 def input_record(item: Input) -> tuple[Plain, bytes]:
-    """The plain form of an input, and the faces in it (one byte each, ``Card.index``)."""
+    """The plain form of an input, and what is sealed of it.
+
+    Of a card that is one byte, ``Card.index``; of an act that shows cards their text.
+    """
     if isinstance(item, FromDevice):
         return _device_record(item)
     if isinstance(item, Act):
-        return _act_record(item), b""
+        return _act_record(item)
     if isinstance(item, LinkChanged):
         return {"kind": "link", **_values(item)}, b""
     return _started_record(item), b""
@@ -97,13 +101,18 @@ def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
     return plain, bytes([event.face.turn().index]) if event.face else b""
 
 
-def _act_record(act: Act) -> Plain:
-    plain: Plain = {"kind": "act", "name": act.name, "args": dict(act.args)}
+def _act_record(act: Act) -> tuple[Plain, bytes]:
+    args, faces = dict(act.args), b""
+    if act.name == SHOWS_CARDS and isinstance(args.get("cards"), str):
+        # Cards keyed for a hand that is not to be shown are refused, and stay secret.
+        faces = str(args["cards"]).encode()
+        args["cards"] = SEALED
+    plain: Plain = {"kind": "act", "name": act.name, "args": args}
     for name in ("by", "role", "second", "key", "replaces"):
         value = getattr(act, name)
         if value:
             plain[name] = value
-    return plain
+    return plain, faces
 
 
 def _started_record(item: Started) -> Plain:
@@ -135,6 +144,8 @@ def _read_device(plain: Plain, faces: bytes) -> FromDevice:
 
 def _read_act(plain: Plain, faces: bytes) -> Act:
     del plain["kind"]
+    if faces:
+        plain["args"] = plain["args"] | {"cards": faces.decode()}
     return Act(**plain)
 
 
@@ -157,10 +168,25 @@ _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
 
 
 def in_clear(record: Plain, faces: bytes) -> Plain:
-    """The record with its face put back where ``sealed`` stands (canonical export)."""
+    """The record with its faces put back where ``sealed`` stands (canonical export)."""
     if not faces:
         return record
-    return record | {"input": record["input"] | {"face": DECK[faces[0]].text}}
+    said = record["input"]
+    if said["kind"] == "act":
+        return record | {"input": said | {"args": said["args"] | {"cards": faces.decode()}}}
+    return record | {"input": said | {"face": DECK[faces[0]].text}}
+
+
+_WORDING: Final = frozenset({"detail", "reason", "todo", "message", "text", "announcement", "pages"})
+
+
+def essence(value: Any) -> Any:
+    """A record without its wording: a later version may say the same in other words."""
+    if isinstance(value, dict):
+        return {key: essence(part) for key, part in value.items() if key not in _WORDING}
+    if isinstance(value, list | tuple):
+        return [essence(part) for part in value]
+    return value
 
 
 # --- outcomes ----------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from daemon.games.desk import (
     Fault,
     Game,
     Move,
-    Note,
     OutboxEntry,
     Refused,
     ToDevice,
@@ -194,6 +193,9 @@ class Table:
             self.game.adopt(item.rules, desk)
         if not self.started:
             self.rig.mode, self.rig.shuffler = item.mode or self.rig.mode, item.shuffler
+        elif item.mode and item.mode != self.rig.mode:
+            text = f"the configuration begins in {item.mode} mode; this table goes on in {self.rig.mode} mode"
+            desk.note("", f"{text}: use-shoe and use-shuffler change it")
         self.started = True
         self.rig.configure(item.devices)
         self.rig.shows = None
@@ -355,8 +357,3 @@ class Table:
             "not_ready": self.rig.not_ready(),
             **self.game.view(),
         }
-
-
-def notes(effects: list[Effect]) -> list[Note]:
-    """The notes among effects: what staff must be told."""
-    return [effect for effect in effects if isinstance(effect, Note)]

@@ -6,15 +6,13 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from transitions import EventData, Machine
 from transitions.core import Transition
 
 # The library's own lines say nothing the journal does not, and cost a multiple of a trigger.
 logging.getLogger("transitions").setLevel(logging.ERROR)
-
-ANY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)

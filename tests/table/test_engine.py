@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon import journal as journals
+from daemon import records
 from daemon.clock import FakeClock
 from daemon.engine import Engine, FailStop, Port, RecoveryError, recover
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
@@ -236,6 +237,38 @@ def test_an_act_with_a_key_is_done_once_also_after_a_restart(bench: Bench, path:
     again = Bench(path)
     assert again.engine.act(Act("flip", key="k1")) == first
     assert again.table.balances["player"] == -1
+    again.journal.close()
+
+
+def test_a_key_is_for_one_act_only(bench: Bench) -> None:
+    bench.engine.act(Act("flip", key="k1"))
+    before = bench.engine.committed
+    for other in (Act("flip", {"how": "well"}, key="k1"), Act("spin", key="k1")):
+        answer = bench.engine.act(other)
+        assert answer is not None
+        assert not answer["accepted"]
+        assert answer["act"] == other.name
+        assert "this key was used for flip" in answer["refusal"]["reason"]
+    assert bench.engine.committed == before
+    assert bench.table.balances["player"] == -1
+
+
+def test_cards_keyed_in_an_act_are_sealed_too(bench: Bench, path: Path) -> None:
+    bench.engine.act(Act("reveal", {"box": 2, "cards": "QD JD 10D 9D 2C"}))
+    raw = path.read_bytes() + path.with_name(path.name + "-wal").read_bytes()
+    assert b"QD" not in raw
+    assert b'"cards":"sealed"' in raw
+    [(record, faces)] = [(r, f) for _, r, f in bench.journal.replay() if r["input"]["kind"] == "act"]
+    assert records.input_from(record["input"], faces) == Act("reveal", {"box": 2, "cards": "QD JD 10D 9D 2C"})
+    assert records.in_clear(record, faces)["input"]["args"]["cards"] == "QD JD 10D 9D 2C"
+
+
+def test_a_later_version_may_say_the_same_in_other_words(bench: Bench, path: Path) -> None:
+    bench.engine.act(Act("spin"))
+    bench.journal.inner._db.execute("UPDATE records SET record = replace(record, 'only flips', 'flips')")
+    bench.journal.close()
+    again = Bench(path)
+    assert again.replayed == 4
     again.journal.close()
 
 
