@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import fcntl
 import os
 import signal
 import socket
@@ -27,6 +26,7 @@ from daemon.control import create_app
 from daemon.engine import FailStop, RecoveryError, recover
 from daemon.journal import JournalError, SqliteJournal, create, header_bytes, open_journal
 from daemon.links.serial import SerialLink
+from daemon.lock import Held, sole_owner
 from daemon.log import Log
 from daemon.records import decode
 from daemon.registry import LINES
@@ -47,10 +47,13 @@ def run(settings: Settings) -> int:
     """Run the table until SIGTERM or SIGINT. Returns the exit code: 0, or 1 with a sentence on stderr."""
     log = Log()
     try:
-        with _sole_owner(settings.journal):
-            journal = _journal(settings)
-            with contextlib.closing(journal):
-                asyncio.run(_serve(settings, journal, _recovered(settings, journal, log), log))
+        with (
+            _owned(settings.journal),
+            _listening(settings.socket) as listener,  # whoever is refused leaves no new journal behind
+            contextlib.closing(_journal(settings)) as journal,
+        ):
+            table = _recovered(settings, journal, log)
+            asyncio.run(_serve(settings, listener, journal, table, log))
         return 0
     except (StartError, JournalError, SealError, RecoveryError, FailStop) as error:
         return _ended(log, str(error))
@@ -73,26 +76,19 @@ def _ended(log: Log, sentence: str) -> int:
 
 
 @contextlib.contextmanager
-def _sole_owner(journal: Path) -> Iterator[None]:
+def _owned(journal: Path) -> Iterator[None]:
     """Hold the lock file of the journal. Raises StartError, naming the process that holds it."""
     if not journal.parent.is_dir():
         raise StartError(f"{journal}: the folder does not exist; make it, or correct table.journal")
     path = journal.with_name(f"{journal.name}.lock")
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-    except OSError as error:
-        raise StartError(f"{path}: {error.strerror}") from None
-    try:
+    with contextlib.ExitStack() as held:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(lock, 20).decode("ascii", "replace").strip() or "unknown"
-            raise StartError(f"{journal} is in use by another daemon (pid {holder})") from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+            held.enter_context(sole_owner(path))
+        except Held as other:
+            raise StartError(f"{journal} is in use by another daemon (pid {other.pid})") from None
+        except OSError as error:
+            raise StartError(f"{path}: {error.strerror}") from None
         yield
-    finally:
-        os.close(lock)
 
 
 def _journal(settings: Settings) -> SqliteJournal:
@@ -154,6 +150,17 @@ def _recovered(settings: Settings, journal: SqliteJournal, log: Log) -> Table:
 
 
 # --- the socket ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    """The socket, while it is ours; who connects before the table is there waits for it."""
+    listener = _bound(path)
+    try:
+        yield listener
+    finally:
+        listener.close()
+        path.unlink(missing_ok=True)
 
 
 def _bound(path: Path) -> socket.socket:
@@ -219,26 +226,23 @@ def _server(service: Service, settings: Settings) -> _Server:
 # --- the loop -----------------------------------------------------------------------------------
 
 
-async def _serve(settings: Settings, journal: SqliteJournal, table: Table, log: Log) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, journal: SqliteJournal, table: Table, log: Log
+) -> None:
     """Serve until told to end. Raises the FailStop, or whatever else stopped the engine."""
-    listener = _bound(settings.socket)
-    try:
-        links = {device.id: SerialLink(device.link, LINES[device.protocol]) for device in settings.devices}
-        service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log)
-        _end_on_signals(service, log)
-        service.start(started(settings))
-        server = _server(service, settings)
-        serving = asyncio.create_task(server.serve([listener]))
-        serving.add_done_callback(lambda _: service.stop())
-        _notify("READY=1")
-        log("started", table=settings.table_id, version=__version__, simulated=list(settings.simulated))
-        await service.over.wait()
-        _notify("STOPPING=1")
-        server.should_exit = True
-        await asyncio.gather(service.finish(), serving)
-    finally:
-        listener.close()
-        settings.socket.unlink(missing_ok=True)
+    links = {device.id: SerialLink(device.link, LINES[device.protocol]) for device in settings.devices}
+    service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log)
+    _end_on_signals(service, log)
+    service.start(started(settings))
+    server = _server(service, settings)
+    serving = asyncio.create_task(server.serve([listener]))
+    serving.add_done_callback(lambda _: service.stop())
+    _notify("READY=1")
+    log("started", table=settings.table_id, version=__version__, simulated=list(settings.simulated))
+    await service.over.wait()
+    _notify("STOPPING=1")
+    server.should_exit = True
+    await asyncio.gather(service.finish(), serving)
     if service.failure is not None:
         raise _fail_stop(service.failure)
     log("stopped", table=settings.table_id)

@@ -164,7 +164,7 @@ def export_to(path: Path, target: Path, canonical: bool = False, key: Path | Non
 
     Raises JournalError also for a ``target`` that is no regular file, or is one that a table needs.
     """
-    target = target.resolve()
+    target = Path(os.path.realpath(target))  # what a link points to is replaced, not the link
     _require_replaceable(target, path, key)
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if canonical else 0o644)

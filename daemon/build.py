@@ -17,6 +17,8 @@ from daemon.rig import Device, Rig
 from daemon.supervisor import LinkLife
 from daemon.table import Started, Table
 
+CHANGE_RULES: Final = "change-rules"
+LONGEST_PROBLEM: Final = 500  # characters: it is journalled, and may quote the file
 TABLE_ACTS: Final = frozenset({"use-shuffler", "use-shoe", "clear-fault", "accept-device"})
 
 
@@ -48,7 +50,7 @@ def build_ports(settings: Settings, table: Table) -> dict[str, Port]:
 
 def _port(settings: DeviceSettings, device: Device | None) -> Port:
     resume = (device.boot, device.ordinal) if device is not None and device.boot >= 0 else None
-    driver = DRIVERS[settings.role, settings.protocol](resume)
+    driver = DRIVERS[settings.role, settings.protocol](resume, settings.serial)
     life = LinkLife(settings.id, settings.role, settings.serial or None)
     return Port(settings.id, driver, life, settings.protocol, settings.link)
 
@@ -57,15 +59,24 @@ def completed(act: Act) -> Act:
     """The act with what it names by a file: the journal must not depend on a file that changes.
 
     ``change-rules file=`` takes the rule set out of a whole configuration, which has to be right.
+    For anybody but a supervisor no file is opened: the game refuses the act by its role (CS-13).
     """
-    if act.name != "change-rules":
+    if act.name != CHANGE_RULES:
         return act
     args = {"file": str(act.args.get("file", ""))}
-    try:
-        args["rules"] = load(Path(args["file"])).rules.text()
-    except ConfigError as error:
-        args["problem"] = error.problems[0]
+    if act.role == "supervisor":
+        args |= _rules_of(args["file"])
     return replace(act, args=args)
+
+
+def _rules_of(file: str) -> dict[str, str]:
+    """``rules`` as text, or the ``problem`` that keeps them from being used."""
+    if not file:
+        return {"problem": f"{CHANGE_RULES}: file= is missing"}
+    try:
+        return {"rules": load(Path(file)).rules.text()}
+    except ConfigError as error:
+        return {"problem": error.problems[0][:LONGEST_PROBLEM]}
 
 
 def known_acts(settings: Settings) -> frozenset[str]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from daemon.games.jackpot import Claim
 
 FAILED: Final = 1
-USAGE: Final = 2
 BAD_CONFIG: Final = 78  # EX_CONFIG
 DEFAULT_SOCKET: Final = Path("/run/feltd/feltd.sock")
 RESERVED: Final = ("by", "role", "second", "key")
@@ -140,10 +139,7 @@ def check(
 @app.command()
 def status(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
     """The table now: state, round, pool, faults, devices."""
-    from daemon import show
-
-    with _asking(socket, as_json) as client:
-        _tell(client.status(), as_json, show.status)
+    _see("status", lambda client: client.status(), socket, as_json)
 
 
 @app.command()
@@ -153,10 +149,7 @@ def rounds(
     as_json: Json = False,
 ) -> None:
     """The last rounds, newest first."""
-    from daemon import show
-
-    with _asking(socket, as_json) as client:
-        _tell({"rounds": client.rounds(last)}, as_json, lambda view: show.rounds(view["rounds"]))
+    _see("rounds", lambda client: {"rounds": client.rounds(last)}, socket, as_json)
 
 
 @app.command("round")
@@ -166,28 +159,27 @@ def round_(
     as_json: Json = False,
 ) -> None:
     """One round: the running one, or a closed one."""
-    from daemon import show
-
-    with _asking(socket, as_json) as client:
-        _tell(client.round(round_id), as_json, show.round_)
+    _see("round_", lambda client: client.round(round_id), socket, as_json)
 
 
 @app.command()
 def jackpot(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
     """The pool, the sign, and what is not paid yet."""
-    from daemon import show
-
-    with _asking(socket, as_json) as client:
-        _tell(client.jackpot(), as_json, show.jackpot)
+    _see("jackpot", lambda client: client.jackpot(), socket, as_json)
 
 
 @app.command()
 def incidents(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
     """Irregularities of the last rounds, and latched faults."""
+    _see("incidents", lambda client: client.incidents(), socket, as_json)
+
+
+def _see(what: str, ask: Callable[[Client], Mapping[str, Any]], socket: Path, as_json: bool) -> None:
+    """Ask the daemon; ``what`` is the function of daemon.show that prints the answer for people."""
     from daemon import show
 
     with _asking(socket, as_json) as client:
-        _tell(client.incidents(), as_json, show.incidents)
+        _tell(ask(client), as_json, getattr(show, what))
 
 
 @app.command()
@@ -313,26 +305,29 @@ def journal_export(
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     canonical: Annotated[bool, typer.Option("--canonical", help="Faces in clear, no ciphertext.")] = False,
     key: Annotated[Path | None, typer.Option(help="The key file, for --canonical.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --out: say so in one JSON object.")] = False,
 ) -> None:
-    """Write a journal as JSON lines."""
-    from daemon import audit
+    """Write a journal as JSON lines. A file is replaced only by a whole export."""
+    from daemon import audit, show
     from daemon.journal import JournalError
     from daemon.sealer import SealError
 
+    if as_json and out is None:
+        raise typer.BadParameter("--json needs --out: standard output has the export itself")
     try:
-        if out is None:
+        if out is not None:
+            records = audit.export_to(file, out, canonical, key)
+            _tell({"records": records, "out": str(out)}, as_json, show.facts)
+        else:
             audit.export(file, sys.stdout.buffer, canonical, key)
             sys.stdout.buffer.flush()
-        else:
-            with out.open("wb") as target:
-                audit.export(file, target, canonical, key)
     except (JournalError, SealError) as error:
-        _fail(str(error))
+        _fail(str(error), as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
         raise typer.Exit(FAILED) from None
     except OSError as error:
-        _fail(f"{error.filename or out or file}: {error.strerror}")
+        _fail(f"{out or file}: {error.strerror}", as_json)
 
 
 # --- simulation ------------------------------------------------------------------------------------
@@ -366,7 +361,7 @@ def sim(
     try:
         asyncio.run(run_simulator(device, pty_path=pty, tcp=address, control_path=control))
     except OSError as error:
-        _fail(f"{pty or tcp}: {error.strerror}")
+        _fail(f"{error.filename or pty or tcp}: {error.strerror}")
 
 
 def _traits(protocol: str, serial: str | None, seed: int | None, boot: int | None) -> dict[str, object]:

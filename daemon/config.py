@@ -6,7 +6,9 @@ Paths are relative to the folder of the file.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from daemon.links.serial import parse_url
 from daemon.registry import LINES, protocols
 
 MAX_AMOUNT: Final = 10**12  # minor units: sums stay far below the 64 bits of the journal
+MAX_FILE: Final = 2**20  # bytes
 MAX_SOCKET_PATH: Final = 107  # bytes, sockaddr_un without its final zero
 _RATE: Final = re.compile(r"[0-9]{1,9}(/[0-9]{1,9})?")
 
@@ -271,7 +274,7 @@ def load(path: Path, today: date | None = None) -> Settings:
     ``today`` is the date in Macau (CS-13), by default the real one.
     """
     file = _shaped(path, _parsed(path))
-    problems = list(_contradictions(file, path.parent, today or royal_option.today()))
+    problems = list(_contradictions(file, path, today or royal_option.today()))
     if problems:
         raise ConfigError([f"{path}: {problem}" for problem in problems])
     table = file.table
@@ -290,7 +293,7 @@ def load(path: Path, today: date | None = None) -> Settings:
 
 def _parsed(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(_content(path).decode("utf-8"))
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
@@ -298,6 +301,23 @@ def _parsed(path: Path) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).removesuffix(")").rpartition(" (at ")
         raise ConfigError([f"{path}: {place or 'end'}: {what}"]) from None
+    except (ValueError, RecursionError) as error:  # what tomllib, or the name of a file, cannot be made of
+        raise ConfigError([f"{path}: cannot be read: {error}"]) from None
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file. A daemon that runs reads it too: a pipe must not keep it waiting."""
+    with open(path, "rb", opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ConfigError([f"{path}: cannot be read: not a regular file"])
+        content = file.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        raise ConfigError([f"{path}: cannot be read: longer than {MAX_FILE} bytes"])
+    return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def _shaped(path: Path, content: dict[str, object]) -> _File:
@@ -380,12 +400,20 @@ def _shown(value: object) -> str:
 
 # --- what contradicts something else -----------------------------------------------------------
 
+_BESIDE_JOURNAL: Final = {
+    ".lock": "the lock",
+    "-wal": "the write-ahead log",
+    "-shm": "the index of the log",
+    "-journal": "the rollback file",
+}
 
-def _contradictions(file: _File, folder: Path, today: date) -> Iterator[str]:
+
+def _contradictions(file: _File, path: Path, today: date) -> Iterator[str]:
+    places = {_place(path): "this configuration"}  # every file of the table, and what it is
     yield from _rule_problems(file.rules, today)
     yield from _source_problems(file.table, file.devices)
-    yield from _file_problems(file.table, folder)
-    yield from _device_problems(file.devices, folder)
+    yield from _file_problems(file.table, path.parent, places)
+    yield from _device_problems(file.devices, path.parent, places)
 
 
 def _rule_problems(rules: _Rules, today: date) -> Iterator[str]:
@@ -435,19 +463,34 @@ def _source_problems(table: _Table, devices: _Devices) -> Iterator[str]:
         yield f"devices.shuffler.{name}: this id belongs to the {name}"
 
 
-def _file_problems(table: _Table, folder: Path) -> Iterator[str]:
-    places: dict[Path, str] = {}
-    for key in ("journal", "key", "socket"):
-        place = folder / getattr(table, key)
+def _place(path: Path) -> Path:
+    """The same for every way to write a path. Links are not followed: a device's name lives longer."""
+    return Path(os.path.abspath(path))
+
+
+def _file_problems(table: _Table, folder: Path, places: dict[Path, str]) -> Iterator[str]:
+    for key, name, what in _files(table):
+        place = _place(folder / name)
         if place in places:
-            yield f"table.{key}: the same file as table.{places[place]}"
-        places.setdefault(place, key)
+            yield f"table.{key}: the same file as {places[place]}"
+        places.setdefault(place, what)
+    for ending, what in _BESIDE_JOURNAL.items():
+        if table.journal.endswith(ending):
+            yield f"table.journal: the name of {what} of {table.journal.removesuffix(ending)}"
     if len(bytes(folder / table.socket)) > MAX_SOCKET_PATH:
         yield f"table.socket: longer than the {MAX_SOCKET_PATH} bytes that a socket's path may have"
 
 
-def _device_problems(devices: _Devices, folder: Path) -> Iterator[str]:
-    links: dict[Path, str] = {}
+def _files(table: _Table) -> Iterator[tuple[str, str, str]]:
+    """Key, path and meaning of every file that a table keeps."""
+    yield "journal", table.journal, "table.journal"
+    for ending, what in _BESIDE_JOURNAL.items():
+        yield "journal", f"{table.journal}{ending}", f"{what} of table.journal"
+    yield "key", table.key, "table.key"
+    yield "socket", table.socket, "table.socket"
+
+
+def _device_problems(devices: _Devices, folder: Path, places: dict[Path, str]) -> Iterator[str]:
     for key, _, role, device in devices.named():
         known = protocols(role)
         if device.protocol not in known:
@@ -459,7 +502,7 @@ def _device_problems(devices: _Devices, folder: Path) -> Iterator[str]:
         except ValueError as error:
             yield f"{key}.link: {error}"
             continue
-        port = Path(path).absolute()
-        if port in links:
-            yield f"{key}.link: the same port as {links[port]}.link"
-        links.setdefault(port, key)
+        port = _place(Path(path))
+        if port in places:
+            yield f"{key}.link: the same file as {places[port]}"
+        places.setdefault(port, f"{key}.link")

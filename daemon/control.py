@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from daemon import __version__
-from daemon.build import completed
+from daemon.build import CHANGE_RULES, completed
 from daemon.engine import Engine
 from daemon.games.desk import Act
+from daemon.links.base import Cause
 from daemon.records import Plain
 from daemon.service import Stopped
 
@@ -126,7 +127,7 @@ def _add_views(app: FastAPI, service: Service) -> None:
         """The table now; with ``after`` as soon as something later is committed, or after ``wait`` s."""
         if after is not None:
             await service.changed(after, wait)
-        return JSONResponse({**engine.view(), "version": __version__})
+        return JSONResponse({**_seen(engine), "version": __version__})
 
     @app.get("/jackpot")
     async def jackpot() -> JSONResponse:
@@ -138,7 +139,15 @@ def _add_views(app: FastAPI, service: Service) -> None:
     @app.get("/devices")
     async def devices() -> JSONResponse:
         """Every device by its id."""
-        return JSONResponse({"devices": engine.view()["devices"]})
+        return JSONResponse({"devices": _seen(engine)["devices"]})
+
+
+def _seen(engine: Engine) -> Plain:
+    """The engine's view, each device with what to do about it: ``todo``, "" when nothing is wrong."""
+    view = engine.view()
+    for device in view["devices"].values():
+        device["todo"] = Cause(device["cause"]).remedy if device["cause"] else ""
+    return view
 
 
 def _add_rounds(app: FastAPI, service: Service) -> None:
@@ -177,10 +186,12 @@ def _add_rounds(app: FastAPI, service: Service) -> None:
 def _add_acts(app: FastAPI, service: Service, known_acts: frozenset[str]) -> None:
     @app.post("/acts/{name}")
     async def act(name: ActName, body: ActBody | None = None) -> JSONResponse:
-        """Do one act: 200 accepted; 409 refused, 404 not known (both journalled); 503 nothing done."""
+        """Do one act: 200 accepted; 409 refused, 404 not known (both journalled); 503 held or stopping."""
         given = body or ActBody()
         try:
-            act = completed(Act(name, given.args, **given.model_dump(exclude={"args"})))
+            act = Act(name, given.args, **given.model_dump(exclude={"args"}))
+            if name == CHANGE_RULES:
+                act = await asyncio.to_thread(completed, act)  # a file is read: the cards do not wait
             answer = await _done(service, act)
         except Stopped as reason:
             return problem(503, "Stopping", str(reason))

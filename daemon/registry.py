@@ -12,14 +12,15 @@ from drivers.shuffler.fdp import FdpShuffler
 from drivers.sign.alpha import AlphaSign
 
 Resume = tuple[int, int] | None
-Factory = Callable[[Resume], Driver]
+Factory = Callable[[Resume, str], Driver]
 
 
-def _alpha_sign(resume: Resume) -> Driver:
-    return AlphaSign()  # a sign numbers nothing: there is nothing to take up again
+def _alpha_sign(resume: Resume, serial: str) -> Driver:
+    return AlphaSign()  # a sign numbers nothing and has no serial number
 
 
-# (role, protocol) -> factory; it is told boot and ordinal of the device's last durable event.
+# (role, protocol) -> factory; it is told boot and ordinal of the device's last durable event, and the
+# only serial number that is accepted ("" for any).
 DRIVERS: Final[Mapping[tuple[str, str], Factory]] = {
     ("shoe", "fdp"): FdpShoe,
     ("shuffler", "fdp"): FdpShuffler,

@@ -20,13 +20,17 @@ from drivers.base import MILLISECOND, SECOND, Output, Send
 SHORTEST_SLEEP: Final = MILLISECOND  # a deadline that stands still cannot take the processor
 FAREWELL: Final = 1.5  # seconds: how long a paced sign needs for the safe text
 FAREWELL_STEP: Final = 0.02  # seconds
+# Taken back, recorded, or not certain: the journal knows, and only the next process reads it.
+STOPPED_WITHIN: Final = (
+    "the daemon stops; repeat the act with the same key once it runs again: it is done if it was not recorded"
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class Stopped(Exception):
-    """The service is ending; nothing was changed."""
+    """The service is ending. The text says what is known of an act that met its end."""
 
 
 class Service:
@@ -107,10 +111,10 @@ class Service:
     def act(self, act: Act) -> Plain | None:
         """One act (``Engine.act``). Raises Stopped when the service is ending."""
         if self.over.is_set():
-            raise Stopped("the daemon is stopping")
+            raise Stopped("the daemon is stopping; nothing was changed")
         answer = self._enter(self.engine.act, act)
         if self.failure is not None:
-            raise Stopped("the daemon stops: it is not certain that the act was recorded")
+            raise Stopped(STOPPED_WITHIN)
         return answer
 
     async def changed(self, after: int, wait: float) -> None:

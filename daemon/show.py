@@ -59,6 +59,9 @@ def faults(found: Sequence[View]) -> None:
 def devices(found: dict[str, View]) -> None:
     columns = ("device", "role", "protocol", "state", "why", "heard", "serial", "firmware", "link")
     _table("Devices", columns, (_device(name, device) for name, device in found.items()))
+    for name, device in found.items():
+        if device["todo"]:
+            _print(f"{name}: {device['todo']}", style="yellow")
 
 
 def _device(name: str, device: View) -> Sequence[object]:
@@ -77,10 +80,10 @@ def _device(name: str, device: View) -> Sequence[object]:
     )
 
 
-def rounds(found: Sequence[View]) -> None:
+def rounds(view: View) -> None:
     """``feltd rounds``."""
     columns = ("round", "outcome", "opened", "boxes", "dealer", "irregularities", "pool")
-    _table("Rounds", columns, (_round_row(each) for each in found))
+    _table("Rounds", columns, (_round_row(each) for each in view["rounds"]))
 
 
 def _round_row(each: View) -> Sequence[object]:
@@ -140,7 +143,9 @@ def jackpot(view: View) -> None:
     """``feltd jackpot``."""
     proven = "proven" if view["sign"]["proven"] else "not proven"
     _print(f"Sign: {view['sign']['wanted']['meter']} ({proven})", style="bold")
-    _table("Pool", ("what", "amount"), ((key, _amount(value)) for key, value in view["pool"].items()))
+    amounts = {key: value for key, value in view["pool"].items() if key != "hits"}
+    _table("Pool", ("what", "amount"), ((key, _amount(value)) for key, value in amounts.items()))
+    _print(f"Awards so far: {view['pool']['hits']}")
     for award in view["pending_awards"]:
         _print(
             f"To be paid: box {award['box']}, {award['category']}, {_amount(award['amount'])}", style="yellow"

@@ -7,6 +7,7 @@ which only knows its device. ``cli.md``, "Simulator control".
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
@@ -121,7 +122,12 @@ class PtyWire:
         self._ends: tuple[int, int] | None = None
 
     def plug(self, on_bytes: Callable[[bytes], None], on_attach: Callable[[], None]) -> None:
-        """Make the PTY raw, then announce it. Our own slave descriptor keeps reads from EIO (B13)."""
+        """Make the PTY raw, then announce it. Our own slave descriptor keeps reads from EIO (B13).
+
+        Raises FileExistsError when something else than a symlink has the path.
+        """
+        if os.path.lexists(self._path) and not self._path.is_symlink():
+            raise FileExistsError(errno.EEXIST, "is there and is no symlink: it is kept", str(self._path))
         master, slave = self._ends = os.openpty()
         tty.setraw(slave)
         os.set_blocking(master, False)
@@ -380,14 +386,21 @@ async def run_simulator(
     host = SimulatorHost(sim, wires)
     try:
         host.plug()
-        if control_path is not None:
-            await loop.create_unix_server(lambda: _ControlServer(host.control), control_path)
-            control_path.chmod(0o600)
-        await ended
+        if control_path is None:
+            await ended
+        else:
+            await _controlled(host, control_path, ended)
     finally:
         host.stop()
-        if control_path is not None:
-            control_path.unlink(missing_ok=True)
+
+
+async def _controlled(host: SimulatorHost, path: Path, ended: asyncio.Future[None]) -> None:
+    await asyncio.get_running_loop().create_unix_server(lambda: _ControlServer(host.control), path)
+    try:
+        path.chmod(0o600)
+        await ended
+    finally:  # only now is it ours to take away
+        path.unlink(missing_ok=True)
 
 
 def _end_on_signals_and_errors(loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None]) -> None:

@@ -232,11 +232,6 @@ class LinkLife:
             return self.failed(Cause.GARBLED, "bytes arrive, but none that tell who is speaking", now)
         return self.failed(Cause.SILENT, f"no answer within {IDENTIFY_WITHIN // SECOND} s", now)
 
-    def retry(self, now: int) -> None:
-        """Something was plugged in, or somebody asks: the wait after a loss is over at once."""
-        if self.state is LinkState.LOST:
-            self._life.deadline = now
-
     def opening(self, now: int) -> list[Change]:
         """The link is being opened."""
         self._heard_since_opening = False

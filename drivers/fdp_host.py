@@ -37,7 +37,8 @@ from drivers.base import (
 from drivers.framing import Deframer
 
 SILENCE: Final = 3 * fdp.HEARTBEAT
-SETTLING: Final = 2 * fdp.REPEAT + fdp.HEARTBEAT  # in which an event that is held must be heard of
+# Within this an event that is held must be heard of: two repeats and a heartbeat are due.
+SETTLING: Final = 2 * fdp.REPEAT + fdp.HEARTBEAT
 ANSWER: Final = SECOND  # within which a command or a question is answered
 PATIENCE: Final = 5 * SECOND  # between questions about a command that was accepted
 OUTCOME_LOST: Final = 0xFF  # detail of a result that the device can no longer tell
@@ -55,16 +56,18 @@ class EventLog:
 
     An *ordinal* numbers the events of one boot 1, 2, 3 … without wrapping; the number on the
     wire is the ordinal modulo 65535, with 65535 in place of 0. ``boot`` is the boot id (u16),
-    plus 65536 for each time a device denied its own numbering without changing the id.
+    plus 65536 for each time that the id alone does not tell a numbering from the one before.
+    ``settled`` is False while it is not known which event of the numbering is the first for us.
     """
 
-    __slots__ = ("boot", "durable", "known", "received")
+    __slots__ = ("boot", "durable", "known", "received", "settled")
 
     def __init__(self, resume: tuple[int, int] | None) -> None:
         self.boot: int | None = resume[0] if resume else None
         self.received = resume[1] if resume else 0
         self.durable = self.received
         self.known = self.received  # the latest event that the device is known to have
+        self.settled = self.received > 0
 
     def ordinal(self, number: int) -> int:
         """The ordinal nearest to what was received that has this number (0: none yet)."""
@@ -73,9 +76,15 @@ class EventLog:
         half = fdp.EVENTS // 2
         return self.received + (number - self.received + half) % fdp.EVENTS - half
 
-    def start(self, boot: int, ordinal: int = 0) -> None:
-        """A numbering begins, or is taken up after ``ordinal``."""
-        self.boot = boot
+    def begin(self, boot_id: int, again: bool) -> None:
+        """A numbering begins. ``again``: its boot id may have been that of an earlier one."""
+        before = 0 if self.boot is None else self.boot >> 16
+        self.boot = (before + again) << 16 | boot_id
+        self.settled = False
+        self.take_up(0)
+
+    def take_up(self, ordinal: int) -> None:
+        """The next event is the one after ``ordinal``, and nothing is missing before it."""
         self.received = self.durable = self.known = ordinal
 
     def saw(self, ordinal: int) -> bool:
@@ -208,15 +217,22 @@ class FdpHost:
     """A driver of FDP/1 (see :class:`drivers.base.Driver`); a subclass adds a device's meaning.
 
     ``resume`` is what the journal knows: the boot and the ordinal of the last durable event.
+    ``serial`` is the only serial number that is listened to; "" listens to every one, and then a
+    number other than the last is another device: it is told as :class:`Restarted`.
     ``status`` is the latest STATUS, None until one came in this boot.
-    Nothing of a device is believed before its HELLO, nor after a silence until the next one.
+    Nothing of a device is believed before its HELLO, nor after a silence until the next one. Of a
+    device with another role or serial number nothing is believed but who it is (rule 6).
+    A new numbering is taken up at the oldest event that the device still holds. So is the old one
+    when the device cannot give what is missing, and that is told as :class:`Restarted` too.
     """
 
     ROLE: ClassVar[fdp.Role]
     COMMANDS: ClassVar[tuple[type[NumberedCommand], ...]]
 
-    def __init__(self, resume: tuple[int, int] | None = None) -> None:
+    def __init__(self, resume: tuple[int, int] | None = None, serial: str = "") -> None:
         self.counters = Counters()
+        self._serial = serial
+        self._last_serial: str | None = None
         self.status: fdp.Status | None = None
         self._log = EventLog(resume)
         self._commands = CommandWatch(self._send)
@@ -231,6 +247,7 @@ class FdpHost:
         self._last_seq: int | None = None
         self._settle_at: int | None = None  # until then the device's oldest event is looked for
         self._heard = self._hello_at = self._nak_at = 0
+        self._gone_at = 0  # from then on, what is missing is what the device does not hold
 
     def event_of(self, frame: fdp.EventFrame) -> DeviceEvent | None:
         """What an event frame says; None for a frame of another kind of device."""
@@ -297,7 +314,7 @@ class FdpHost:
         if log.durable == log.received:
             return []
         log.durable = log.received
-        return [self._ack()] if self._identified else []
+        return [self._ack()] if self._identified and not self._doubt else []
 
     def tick(self, now: int) -> list[Output]:
         """Do what is due: ask again, tell a silence, press the commands."""
@@ -313,9 +330,10 @@ class FdpHost:
         if not self._identified:
             return out
         if self._settle_at is not None and now >= self._settle_at:
-            # Two repeats and a heartbeat were due: unless frames were lost, nothing older is held.
-            self._settle_at = now + SETTLING if self._doubt else None
+            self._settle(now)
         if self._unsynced and now >= self._nak_at:
+            # The answers come in order: at the HELLO it is known what the device did not give.
+            out += [self._ask_hello(now)] if self._is_gone(now) else []
             out.append(self._nak(now))
         out += self._commands.overdue(now)
         return out
@@ -402,10 +420,14 @@ class FdpHost:
         log = self._log
         ordinal = log.ordinal(frame.event)
         if self._settle_at is not None:
-            if not self._is_oldest(ordinal, out):
+            if not self._is_oldest(frame.event, ordinal, now):
+                out.append(self.counters.dropped("event before the oldest is known"))
                 return
-            log.start(self._boot, frame.event - 1)
+            self._settle_at, log.settled = None, True
+            log.take_up(frame.event - 1)
             ordinal = frame.event
+        if ordinal <= log.received + 1:
+            self._gone_at = now + SETTLING  # what is held has no holes: the next one is not gone
         if ordinal > log.received + 1:
             out.append(self.counters.dropped("event after a gap"))
             self._missing(ordinal, now, out)
@@ -432,63 +454,92 @@ class FdpHost:
         return -1 if self._log.boot is None else self._log.boot
 
     def _forget_identity(self) -> None:
-        if self._settle_at is not None:
-            self._log.boot = None  # the first contact did not get far enough to know the oldest event
         self._identified = self._doubt = self._ack_due = False
         self._last_seq = self._settle_at = None
 
     def _hello(self, hello: fdp.Hello, now: int, out: list[Output]) -> None:
-        if hello.role is not self.ROLE:
+        stranger = self._stranger(hello)
+        if stranger:
             self._forget_identity()
             out.append(Emit(_identity(hello, hello.boot_id)))
-            out.append(self.counters.dropped("HELLO of another role"))
+            out.append(self.counters.dropped(stranger))
             return
         first_contact = self._log.boot is None
-        restarted = not first_contact and self._is_restart(hello)
+        restarted = not first_contact and self._is_restart(hello, now)
         if first_contact or restarted:
-            self._begin_boot(hello)
+            self._begin_numbering(hello)
+        self._last_serial = hello.serial
         out.append(Emit(_identity(hello, self._boot)))
         if restarted:
             out.append(Emit(Restarted(), self._boot, 0))
             out += self._commands.restarted()
+        self._greet(hello, restarted, now, out)
+
+    def _greet(self, hello: fdp.Hello, restarted: bool, now: int, out: list[Output]) -> None:
+        """It is the device that is listened to: find the next event, press the commands."""
+        if self._doubt or not self._identified:
+            self._gone_at = now + SETTLING
         newly_identified, self._identified = not self._identified, True
         self._doubt = False
         self._hello_at = now
         out.append(self._send(fdp.GetStatus()))
-        if (first_contact and hello.last_event) or self._settle_at is not None:
+        if not self._log.settled:
             self._take_up(hello, now, out)
         self._reconcile(hello.last_event, now, out)
         if newly_identified or restarted:
             out += self._commands.identified(now)
 
-    def _is_restart(self, hello: fdp.Hello) -> bool:
-        """A new boot id, or the old one with fewer events than were already received."""
-        return hello.boot_id != self._boot & 0xFFFF or (
-            self._log.ordinal(hello.last_event) < self._log.received and self._settle_at is None
-        )
+    def _stranger(self, hello: fdp.Hello) -> str:
+        """Why this is not the device of this link; "" if it is."""
+        if hello.role is not self.ROLE:
+            return "HELLO of another role"
+        return "HELLO of another serial number" if self._serial not in ("", hello.serial) else ""
 
-    def _begin_boot(self, hello: fdp.Hello) -> None:
-        """Numbers start anew. A boot id that did not change must still not repeat an identity."""
+    def _is_other(self, hello: fdp.Hello) -> bool:
+        """Another device than the last one in this process."""
+        return self._last_serial not in (None, hello.serial)
+
+    def _is_restart(self, hello: fdp.Hello, now: int) -> bool:
+        """Another device, a new boot id, or the old one that has not what its numbers promise: fewer
+        events than were already received, or a gap that it cannot fill."""
+        if self._is_other(hello) or hello.boot_id != self._boot & 0xFFFF:
+            return True
+        last, received = self._log.ordinal(hello.last_event), self._log.received
+        return self._log.settled and (last < received or (last > received and self._is_gone(now)))
+
+    def _is_gone(self, now: int) -> bool:
+        """Whether the device had time to give what is missing, on a clean line, and did not."""
+        return self._unsynced and self._identified and not self._doubt and now >= self._gone_at
+
+    def _begin_numbering(self, hello: fdp.Hello) -> None:
+        """Numbers start anew. A boot id that is not new must still not repeat an identity."""
         same = self._log.boot is not None and hello.boot_id == self._boot & 0xFFFF
-        self._log.start(self._boot + 0x10000 if same else hello.boot_id)
+        self._log.begin(hello.boot_id, again=same or self._is_other(hello))
         self.status = None
-        self._settle_at = None
         self._ack_due = False
 
     def _take_up(self, hello: fdp.Hello, now: int, out: list[Output]) -> None:
-        """The first contact ever with a device that has a past: begin at the oldest event it holds."""
-        self._log.start(hello.boot_id, hello.last_event)
-        self._settle_at = now + SETTLING
-        out.append(self._send(fdp.GetEvents(1)))
+        """Begin at the oldest event that the device holds, or at the next one if it holds none."""
+        self._log.take_up(hello.last_event)
+        self._log.settled = not hello.last_event
+        self._settle_at = None
+        if hello.last_event:
+            self._settle_at = max(now, self._nak_at + fdp.REPEAT) + SETTLING
+            out.append(self._send(fdp.GetEvents(1)))
 
-    def _is_oldest(self, ordinal: int, out: list[Output]) -> bool:
+    def _is_oldest(self, number: int, ordinal: int, now: int) -> bool:
         """Whether this is the oldest event held: the first one, with no frame lost since HELLO, that
-        is older than HELLO. Later ones may overtake the answer to GET_EVENTS."""
-        if not self._doubt and ordinal <= self._log.received:
-            self._settle_at = None
-            return True
-        out.append(self.counters.dropped("event before the oldest is known"))
-        return False
+        is older than HELLO. Later ones may overtake the answer to GET_EVENTS, and what follows a
+        NAK to the numbering before may be the answer to that, which begins at any event."""
+        after_naks = number == 1 or now >= self._nak_at + fdp.REPEAT
+        return after_naks and not self._doubt and ordinal <= self._log.received
+
+    def _settle(self, now: int) -> None:
+        """The time in which the oldest event must be heard of is over."""
+        if self._doubt:
+            self._settle_at = now + SETTLING
+        else:
+            self._settle_at, self._log.settled = None, True  # nothing older is held
 
     def _reconcile(self, last_event: int, now: int, out: list[Output]) -> None:
         """Compare the device's last event with ours, and end a silence."""
@@ -520,12 +571,14 @@ class FdpHost:
             self._unsynced = True
             self.counters.gaps += 1
             self._nak_at = now
+            self._gone_at = now + SETTLING
             out.append(Emit(OutOfSync(self._log.received + 1, got)))
         if now >= self._nak_at:
             out.append(self._nak(now))
 
     def _in_sync(self, out: list[Output]) -> None:
         self._unsynced = False
+        self._log.known = self._log.received
         out.append(Emit(InSync()))
 
 

@@ -14,12 +14,11 @@ from typing import Final
 from daemon.demo.plan import Trouble
 from daemon.demo.players import Players
 from daemon.demo.staff import Json, Staff
+from daemon.games.caribbean.deal import DEALER, HAND
 from daemon.games.caribbean.rules import BOXES
 from daemon.simhost import Answer, ControlClient, ControlError
 from drivers.cards import DECK, Card, parse_card
 
-DEALER: Final = 0
-HAND: Final = 5
 LOST: Final = 10.0  # seconds after which a card that a ready device did not tell is a misdeal
 SLOW: Final = 0.08  # seconds between the moves of a dealer's hands
 CARD: Final = 0.015

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Final
 
 from daemon.demo.deal import (
-    DEALER,
     Deal,
     DealtElsewhere,
     Hands,
@@ -20,6 +19,7 @@ from daemon.demo.options import DemoFailed
 from daemon.demo.plan import Plan, Trouble
 from daemon.demo.players import Bet, Players
 from daemon.demo.staff import PATIENCE, Json, RoundEnded, Staff, reason, trouble
+from daemon.games.caribbean.deal import DEALER
 from daemon.games.hands import Category, category_of, qualifies, rank_61_2004
 from daemon.simhost import ControlError
 

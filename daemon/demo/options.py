@@ -31,6 +31,8 @@ class DemoOptions:
             return f"there is no game {self.game!r}; this version demonstrates caribbean"
         if self.console:
             return "this version has no console; it comes with a later one"
+        if self.directory is not None and self.directory.exists() and not self.directory.is_dir():
+            return f"--dir {self.directory} is there and is no directory"
         if not 1 <= self.rounds <= 100_000:
             return "--rounds is a number from 1 to 100000"
         if not 0.01 <= self.speed <= 1000:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from daemon.demo.scene import money
 from daemon.demo.staff import Json
+from daemon.games.caribbean.programme import money
+
+POOL_MOVES: Final = ("contributed", "awarded_from_pool")
 
 
 @dataclass(slots=True)
@@ -63,8 +65,8 @@ class Report:
             ("settled, void", f"{self.outcomes['settled']}, {self.outcomes['void']}"),
             ("irregularities", told or "none"),
             ("progressive carried over", str(self.carried)),
-            ("pool", money(pool["now"])),
-            ("contributed, awarded", f"{money(pool['contributed'])}, {money(pool['awarded_from_pool'])}"),
+            ("pool", money(pool["now"], "")),
+            ("contributed, awarded", ", ".join(money(pool[key], "") for key in POOL_MOVES)),
             ("the sign shows", str(self.sign["text"])),
             ("daemon restarts", str(self.restarts)),
             ("journal", f"{self.journal['inputs']} inputs, {verified}; {where}"),

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import SystemRandom
 from types import FrameType
@@ -28,6 +28,7 @@ from daemon.demo.scene import Scene
 from daemon.demo.screen import Lines, Picture, Screen
 from daemon.demo.staff import Json, Staff
 from daemon.demo.world import World
+from daemon.lock import Held, sole_owner
 from daemon.simhost import ControlError
 
 SIGN_TIME: Final = 10.0  # seconds until the sign shows the last pool
@@ -35,22 +36,36 @@ WRONG_USAGE: Final = 2
 
 
 def run_demo(options: DemoOptions) -> int:
-    """Play. The exit code: 0 played and verified, 1 not (one sentence says why), 2 wrong usage."""
-    objection = options.objection()
-    if objection:
-        return _ended(objection, WRONG_USAGE)
-    try:
-        with _stoppable(), _directory(options.directory) as directory:
-            return _in(directory, options)
-    except DemoFailed as failed:
-        return _ended(str(failed), 1)
-    except (Stopped, KeyboardInterrupt):
-        return _ended("the demonstration was stopped", 1)
+    """Play. The exit code: 0 played and verified, 1 not (one sentence says why), 2 wrong usage.
 
-
-def _ended(sentence: str, code: int) -> int:
-    print(f"feltd demo: {sentence}", file=sys.stderr)
+    With ``as_json`` standard output gets one object, also when it fails: then it has an ``error``.
+    """
+    told: Json = {}
+    code, sentence = _ended(options, told)
+    if sentence:
+        print(f"feltd demo: {sentence}", file=sys.stderr)
+        told["error"] = sentence
+    if options.as_json:
+        print(json.dumps(told))
     return code
+
+
+def _ended(options: DemoOptions, told: Json) -> tuple[int, str]:
+    """The exit code, and the sentence that says why it is not 0; ``told`` is given the report."""
+    try:
+        objection = options.objection()
+        if objection:
+            return WRONG_USAGE, objection
+        with _stoppable(), _directory(options.directory) as directory:
+            told |= _in(directory, options)
+    except DemoFailed as failed:
+        return 1, str(failed)
+    except OSError as error:
+        return 1, f"{error.filename or options.directory}: {error.strerror or error}"
+    except (Stopped, KeyboardInterrupt):
+        return 1, "the demonstration was stopped"
+    journal = told["journal"]
+    return (0, "") if journal["verified"] else (1, f"the journal is not whole: {journal['errors'][0]}")
 
 
 @contextmanager
@@ -70,7 +85,8 @@ def _stoppable() -> Iterator[None]:
 @contextmanager
 def _directory(given: Path | None) -> Iterator[Path]:
     if given is not None:
-        yield given.absolute()
+        with _owned(given.absolute()) as directory:
+            yield directory
         return
     path = Path(tempfile.mkdtemp(prefix="feltd-demo-"))
     try:
@@ -79,7 +95,19 @@ def _directory(given: Path | None) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _in(directory: Path, options: DemoOptions) -> int:
+@contextmanager
+def _owned(directory: Path) -> Iterator[Path]:
+    """A directory for this demonstration alone. Raises DemoFailed when another one plays there."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        try:
+            held.enter_context(sole_owner(directory / "demo.lock"))
+        except Held as other:
+            raise DemoFailed(f"another demonstration plays in {directory} (pid {other.pid})") from None
+        yield directory
+
+
+def _in(directory: Path, options: DemoOptions) -> Json:
     show = Show(options)
     try:
         seed = SystemRandom().randrange(2**32) if options.seed is None else options.seed
@@ -91,11 +119,7 @@ def _in(directory: Path, options: DemoOptions) -> int:
     finally:
         show.screen.close()
     show.screen.summary(report)
-    if options.as_json:
-        print(json.dumps(report.json()))
-    if not report.journal["verified"]:
-        raise DemoFailed(f"the journal is not whole: {report.journal['errors'][0]}")
-    return 0
+    return report.json()
 
 
 def _verify(report: Report, journal: Path) -> None:

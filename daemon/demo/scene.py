@@ -22,9 +22,3 @@ class Scene:
     wanted: int = 0
     restarts: int = 0
     news: deque[str] = field(default_factory=lambda: deque(maxlen=NEWS_KEPT))
-
-
-def money(amount: int) -> str:
-    """Minor units as people write them: ``1,234.56``."""
-    whole, cents = divmod(abs(amount), 100)
-    return f"{'-' if amount < 0 else ''}{whole:,}.{cents:02d}"

@@ -13,14 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from daemon.demo.report import Report
-from daemon.demo.scene import Scene, money
+from daemon.demo.scene import Scene
 from daemon.demo.staff import Json
+from daemon.games.caribbean.deal import HAND
+from daemon.games.caribbean.programme import money
 from daemon.games.caribbean.rules import BOXES
 
 FRAME: Final = 0.1  # seconds between pictures
 RED: Final = ("H", "D")
 SUITS: Final = {"S": "♠", "H": "♥", "C": "♣", "D": "♦"}
-HAND: Final = 5
 DEALT: Final = ("deciding", "showdown", "settling")
 STATES: Final = {"ready": "green", "lost": "red", "closed": "red"}
 
@@ -109,13 +110,13 @@ def round_line(account: Json, scene: Scene) -> str:
     clauses = "".join(f"  [{each['clause']} {each['detail']}]" for each in account["irregularities"])
     return (
         f"round {scene.played}/{scene.wanted}  {account['mode']:<8}  {account['outcome']:<7}"
-        f"  {boxes}  pool {money(account['pool']['closed'])}{clauses}"
+        f"  {boxes}  pool {money(account['pool']['closed'], '')}{clauses}"
     )
 
 
 def _outcome(box: Json) -> str:
     text = str(box["result"] or box["decision"] or "")
-    return text + (f"+{money(box['award'])}" if box["award"] else "")
+    return text + (f"+{money(box['award'], '')}" if box["award"] else "")
 
 
 # --- the picture ----------------------------------------------------------------------------
@@ -173,16 +174,16 @@ def _dealer(dealer: Json, dealt: bool) -> tuple[Text, str, str]:
 
 
 def _box(box: Json, dealt: bool) -> tuple[str | Text, ...]:
-    bet = money(box["progressive"]) if box["progressive"] else ""
+    bet = money(box["progressive"], "") if box["progressive"] else ""
     paid = box["ante_paid"] + box["raise_paid"] + box["award"]
     result = f"{box['result'] or ''} {box['category'] or ''}".strip()
     return (
-        money(box["ante"]) if box["ante"] else "",
-        money(box["raise"]) if box["raise"] else "",
+        money(box["ante"], "") if box["ante"] else "",
+        money(box["raise"], "") if box["raise"] else "",
         f"carried {bet}" if box["carried"] else bet,
         _faces(box["cards"], dealt),
         box["decision"] or "",
-        Text(f"+{money(paid)} {result}" if paid else result, "bold green" if paid else ""),
+        Text(f"+{money(paid, '')} {result}" if paid else result, "bold green" if paid else ""),
     )
 
 
@@ -213,7 +214,7 @@ def _devices(scene: Scene) -> Panel:
 def _device_rows(scene: Scene) -> Iterator[tuple[str, str, str]]:
     pool = scene.status.get("pool", {})
     for name, key in (("pool", "now"), ("contributed", "contributed"), ("awarded", "awarded_from_pool")):
-        yield name, money(pool.get(key, 0)), "bold"
+        yield name, money(pool.get(key, 0), ""), "bold"
     for name, device in scene.status.get("devices", {}).items():
         state = f"barred ({device['barred']})" if device["barred"] else device["state"]
         style = "red" if device["barred"] else STATES.get(device["state"], "yellow")

@@ -208,7 +208,6 @@ class World:
 
 def _settings(path: Path) -> Settings:
     """The table of this directory; one that has none gets ours."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         path.write_text(CONFIG)
     try:

@@ -21,7 +21,8 @@ from drivers.fdp_host import FdpHost
 
 
 class FdpShoe(FdpHost):
-    """Driver of an FDP shoe. ``resume``: boot and ordinal of its last durable event."""
+    """Driver of an FDP shoe. ``resume``: boot and ordinal of its last durable event; ``serial``:
+    the only serial number that is listened to, "" for any."""
 
     ROLE: ClassVar[fdp.Role] = fdp.Role.SHOE
     COMMANDS: ClassVar[tuple[type[NumberedCommand], ...]] = (LockShoe, UnlockShoe, ClearDeviceFault)

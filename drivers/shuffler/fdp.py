@@ -10,7 +10,8 @@ from drivers.fdp_host import FdpHost
 
 
 class FdpShuffler(FdpHost):
-    """Driver of an FDP shuffler. ``resume``: boot and ordinal of its last durable event."""
+    """Driver of an FDP shuffler. ``resume``: boot and ordinal of its last durable event; ``serial``:
+    the only serial number that is listened to, "" for any."""
 
     ROLE: ClassVar[fdp.Role] = fdp.Role.SHUFFLER
     COMMANDS: ClassVar[tuple[type[NumberedCommand], ...]] = (Shuffle, Deal, StopDeal, ClearDeviceFault)

@@ -928,6 +928,232 @@ def test_no_face_is_on_the_shufflers_line() -> None:
     assert sent[0] == sent[1]
 
 
+# --- another device on the port ----------------------------------------------------------------
+
+
+def swap(line: Line, device: FdpDevice, reopen: bool = True) -> None:
+    """Another device on the line, which loses what is under way."""
+    line.close() if reopen else line._flying.clear()
+    line.device = device
+    if reopen:
+        line.open()
+
+
+@pytest.mark.parametrize("reopen", [True, False])
+@pytest.mark.parametrize("boot", [1, 77])
+def test_a_wrong_serial_for_a_moment_changes_nothing(boot: int, reopen: bool) -> None:
+    sent: list[fdp.Frame] = []
+    right = ShufflerSim()
+    line = Line(FdpShuffler(serial="SHUF0001"), right, to_device=recorded(whole, sent))
+    line.open()
+    line.run(0.1)
+    line.command(Shuffle(1))
+    line.run(1)
+    line.command(Deal(2, packets=2, cards_each=5))
+    line.run(0.5)
+    wrong = ShufflerSim(serial="SHUF0009", boot=boot - 1 or 0xFFFF)
+    sent.clear()
+    swap(line, wrong, reopen)
+    assert line.do("power-cycle")["boot"] == boot
+    line.do("jam")
+    line.run(2.5)
+    assert line.told(Identified)[-1] == Identified(
+        "shuffler", "SHUF0009", "SIM-1.0", b"SIM-1.0\0".hex(), boot
+    )
+    line.command(StopDeal(3))
+    line.run(1)
+    assert set(sent) == {fdp.GetHello()}
+    assert (unacknowledged(wrong), wrong.executed) == (1, {})
+    assert line.driver.counters.drops["HELLO of another serial number"] >= 1
+    swap(line, right, reopen)
+    line.run(1.5)
+    assert right.executed == {1: 1, 2: 1, 3: 1}
+    line.do("take", index=0)
+    line.run(1)
+    told = [base.ShuffleStarted(1), base.ShuffleDone(1, 52), base.PacketOut(0, 5), base.PacketTaken(0)]
+    assert [emit.event for emit in line.events] == told
+    assert [(emit.boot, emit.ordinal) for emit in line.events] == [(1, n) for n in (1, 2, 3, 4)]
+    assert line.told(Restarted) == []
+    assert unacknowledged(right) == 0
+
+
+def test_a_deal_goes_on_and_completes_after_a_wrong_serial() -> None:
+    line = Line(FdpShuffler(serial="SHUF0001"), ShufflerSim())
+    right = line.device
+    line.open()
+    line.run(0.1)
+    line.command(Shuffle(1))
+    line.run(1)
+    line.command(Deal(2, packets=2, cards_each=5))
+    line.run(0.5)
+    swap(line, ShufflerSim(serial="SHUF0009", boot=9))
+    line.run(2)
+    swap(line, right)
+    line.run(0.2)
+    for index in (0, 1):
+        line.do("take", index=index)
+        line.run(1)
+    assert [emit.ordinal for emit in line.events] == [1, 2, 3, 4, 5, 6]
+    assert line.told(CommandResult)[-1] == CommandResult(2, "done")
+    assert line.told(Restarted) == line.told(OutOfSync) == []
+
+
+@pytest.mark.parametrize("other_boot", [5, 9])
+def test_without_a_serial_another_number_is_another_device(other_boot: int) -> None:
+    first, other = ShoeSim(boot=5, seed=1), ShoeSim(serial="OTHER001", boot=other_boot, seed=2)
+    elsewhere = Line(FdpShoe(), other)
+    elsewhere.open()
+    for _ in range(6):
+        elsewhere.do("draw")
+    elsewhere.run(1)
+    elsewhere.close()
+    held = [str(other.control({"do": "draw"}, elsewhere.now)[0]["card"]) for _ in range(2)]
+    line = Line(FdpShoe(), first)
+    line.now = elsewhere.now
+    line.open()
+    told = [line.do("draw")["card"] for _ in range(4)]
+    line.run(1)
+    swap(line, other)
+    told += [*held, line.do("draw")["card"]]
+    line.run(3)
+    assert [card.text for card in line.faces] == told
+    assert [emit.ordinal for emit in line.events[4:]] == [7, 8, 9]
+    swap(line, first)
+    line.run(3)
+    told += [line.do("draw")["card"] for _ in range(2)]
+    line.run(1)
+    assert [card.text for card in line.faces] == told
+    assert line.told(Restarted) == [Restarted()] * 2
+    assert len({(emit.boot, emit.ordinal) for emit in line.events}) == len(told)
+    assert {emit.boot & 0xFFFF for emit in line.events} == {5, other_boot}
+    assert line.told(OutOfSync) == []
+    assert unacknowledged(first) == unacknowledged(other) == 0
+
+
+# --- events that the device cannot give any more -----------------------------------------------
+
+
+@pytest.mark.parametrize("hello_is_lost", [True, False])
+def test_an_ack_across_a_restart_does_not_keep_the_host_out_of_sync(hello_is_lost: bool) -> None:
+    line = shoe_line(commits=False)
+    for _ in range(3):
+        line.do("draw")
+    line.run(0.1)
+    _, sent = line.device.control({"do": "power-cycle"}, line.now)
+    if not hello_is_lost:
+        line._device(sent)
+    for _ in range(3):
+        line.device.control({"do": "draw"}, line.now)  # they go nowhere
+    line._host(line.driver.committed(line.now))  # the ACK of card 3, and the device has another 3
+    line.commits = True
+    line.run(10)
+    assert unacknowledged(line.device) == 0
+    drawn = [line.do("draw")["card"] for _ in range(4)]
+    line.run(3)
+    assert [card.text for card in line.faces[3:]] == drawn
+    synchrony = [type(emit.event) for emit in line.emitted if isinstance(emit.event, OutOfSync | InSync)]
+    assert not synchrony or synchrony[-1] is InSync
+    assert len(line.told(Restarted)) >= 1
+    assert len({(emit.boot, emit.ordinal) for emit in line.events}) == 7
+
+
+def test_what_the_device_had_no_room_to_hold_is_told_as_a_restart() -> None:
+    device = ShoeSim()
+    device.opened(SECOND)
+    for _ in range(300):
+        device.control({"do": "cut-card"}, SECOND)
+    line = Line(FdpShoe(resume=(1, 3)), device)
+    line.open()
+    line.run(6)
+    health = [type(emit.event) for emit in line.emitted if not emit.ordinal]
+    assert health[:5] == [Identified, OutOfSync, Identified, Restarted, InSync]
+    assert (health[-1], health.count(Restarted)) == (InSync, 1)
+    assert [(emit.boot, emit.ordinal) for emit in line.events] == [
+        (1 + 0x10000, number) for number in range(45, 301)
+    ]
+    assert unacknowledged(device) == 0
+
+
+def test_a_second_daemon_takes_up_a_boot_of_which_nothing_is_durable() -> None:
+    first = shoe_line()
+    for _ in range(4):
+        first.do("draw")
+    first.run(0.1)
+    first.close()
+    again = Line(FdpShoe(resume=(1, 0)), first.device)
+    again.now = first.now
+    again.open()
+    again.run(3)
+    again.do("draw")
+    again.run(1)
+    assert [(emit.boot, emit.ordinal) for emit in again.events] == [(1, 5)]
+    assert again.told(OutOfSync) == again.told(Restarted) == []
+
+
+@pytest.mark.parametrize("delay_ms", [1, 1400])
+def test_what_is_held_is_not_given_up(delay_ms: int) -> None:
+    """Neither on a slow line nor when every NAK is lost: the device repeats its oldest by itself."""
+    line = shoe_line(
+        to_host=lost_once(fdp.CardOut),
+        to_device=lambda data: [] if is_type(data, fdp.Nak) and delay_ms == 1 else [data],
+    )
+    line.delay = delay_ms * MILLISECOND
+    for _ in range(3):
+        line.do("draw")
+    line.run(20)
+    assert [emit.ordinal for emit in line.events] == [1, 2, 3]
+    assert line.told(Restarted) == []
+    assert unacknowledged(line.device) == 0
+
+
+def test_the_answer_to_a_nak_of_the_boot_before_is_not_the_oldest_event() -> None:
+    line = shoe_line()
+    line.inject(fdp.CutCard(1), 2)
+    line.inject(fdp.CutCard(3), 3)  # NAK 2
+    line.inject(fdp.Hello(2, 3, fdp.Role.SHOE, "SHOE0001", "F", bytes(8)), 4)
+    for seq, number in enumerate((2, 3, 1, 2, 3), start=5):
+        line.inject(fdp.CutCard(number), seq)
+    assert [(emit.boot, emit.ordinal) for emit in line.events] == [(1, 1), (2, 1), (2, 2), (2, 3)]
+
+
+def test_no_doubtful_event_is_acknowledged() -> None:
+    """It may be another device's, or of a boot whose HELLO was lost, and would then be gone."""
+    sent: list[fdp.Frame] = []
+    line = shoe_line(to_device=recorded(whole, sent), commits=False)
+    line.inject(fdp.CutCard(1), 2)
+    line.inject(fdp.CutCard(1), 77)
+    line._host(line.driver.committed(line.now))
+    line.inject(fdp.CutCard(1), 78)
+    assert not any(isinstance(frame, fdp.Ack) for frame in sent)
+    line.inject(fdp.Hello(1, 1, fdp.Role.SHOE, "SHOE0001", "F", bytes(8)), 79)
+    line.inject(fdp.CutCard(1), 80)
+    assert sent[-1] == fdp.Ack(1)
+
+
+@pytest.mark.parametrize("name", FATES)
+@pytest.mark.parametrize("delay_ms", [0, 3, 700])
+def test_no_restart_on_any_line_keeps_the_host_out_of_sync(name: str, delay_ms: int) -> None:
+    make = FATES[name]
+    line = Line(FdpShoe(), ShoeSim(seed=7), make(1), make(2), delay_ms * MILLISECOND)
+    line.open()
+    random = Random(delay_ms)
+    drawn: list[object] = []
+    for _ in range(4):
+        for _ in range(6):
+            drawn.append(line.do("draw")["card"])
+            line.run(random.choice((0.0, 0.002, 0.05, 0.4)))
+        line.do("power-cycle")
+    line.run(60)
+    last = [line.do("draw")["card"] for _ in range(5)]
+    line.run(60)
+    told = [card.text for card in line.faces]
+    assert told[-5:] == last
+    assert [card for card in drawn if card in told] == told[:-5]
+    assert unacknowledged(line.device) == 0
+    synchrony = [type(emit.event) for emit in line.emitted if isinstance(emit.event, OutOfSync | InSync)]
+    assert not synchrony or synchrony[-1] is InSync
+
+
 # --- the devices themselves ------------------------------------------------------------------
 
 

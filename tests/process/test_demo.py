@@ -19,10 +19,12 @@ from rich.console import Console
 
 from daemon.audit import verify
 from daemon.client import ApiError, Client, NotRunning
+from daemon.config import load
 from daemon.demo import DemoOptions, run_demo
 from daemon.demo.plan import Trouble, make_plan
 from daemon.demo.scene import Scene
 from daemon.demo.screen import picture
+from daemon.demo.world import CONFIG
 from daemon.simhost import ControlClient
 
 ROOT = Path(__file__).parents[2]
@@ -200,6 +202,57 @@ def test_what_cannot_be_played_is_said(
 ) -> None:
     assert run_demo(options) == 2
     assert sentence in capsys.readouterr().err
+
+
+def failed(directory: Path) -> tuple[int, str, str]:
+    """Exit code, the error in JSON and standard error of a demonstration that does not begin."""
+    with playing(directory, "--rounds", "1") as demo:
+        out, err = demo.process.communicate(timeout=30)
+    assert out.count("\n") == 1
+    answer = json.loads(out)
+    assert list(answer) == ["error"]
+    return demo.process.returncode, answer["error"], err
+
+
+def test_a_directory_that_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("mine")
+    code, error, err = failed(path)
+    assert (code, error) == (2, f"--dir {path} is there and is no directory")
+    assert err == f"feltd demo: {error}\n"
+    assert path.read_text() == "mine"
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    path = tmp_path / "file" / "below"
+    code, error, err = failed(path)
+    assert (code, error) == (1, f"{path}: Not a directory")
+    assert err == f"feltd demo: {error}\n"
+
+
+def test_a_second_demonstration_leaves_the_first_alone(tmp_path: Path) -> None:
+    with playing(tmp_path, "--rounds", "2", "--seed", "6") as demo:
+        demo.until("the first round", lambda: _is(demo, 1, "betting"))
+        code, error, err = failed(tmp_path)
+        assert code == 1
+        assert error == f"another demonstration plays in {tmp_path} (pid {demo.process.pid})"
+        assert err == f"feltd demo: {error}\n"
+        told = demo.result()
+    assert_whole(told)
+    assert (told["rounds"], told["void"], told["irregularities"]) == (2, 0, {})
+
+
+def test_the_demonstration_has_the_rules_of_the_shipped_example(tmp_path: Path) -> None:
+    (tmp_path / "feltd.toml").write_text(CONFIG)
+    ours, shipped = load(tmp_path / "feltd.toml"), load(ROOT / "config" / "demo.toml")
+    assert ours.rules == shipped.rules
+    assert (ours.table_id, ours.game, ours.mode) == (shipped.table_id, shipped.game, shipped.mode)
+    wired = [
+        [(device.role, device.protocol, Path(device.link).name, device.simulated) for device in each.devices]
+        for each in (ours, shipped)
+    ]
+    assert wired[0] == wired[1]
 
 
 @pytest.mark.parametrize("rounds", [4, 6, 12, 25, 100])

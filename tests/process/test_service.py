@@ -236,12 +236,20 @@ def test_a_socket_of_somebody_alive_is_not_taken(place: Place) -> None:
         other.listen()
         assert place.refused() == "feltd: feltd.sock is in use: another daemon listens there"
         assert (place.folder / "feltd.sock").is_socket()
+    assert sorted(os.listdir(place.folder)) == ["feltd.sock", "feltd.toml", "log"]
+
+
+def test_a_daemon_that_ends_takes_its_socket_and_its_lock_away(place: Place) -> None:
+    stop(place.daemon())
+    left = {name for name in os.listdir(place.folder) if not name.startswith("journal.db-")}
+    assert left == {"feltd.toml", "log", "journal.db", "journal.key"}
 
 
 def test_a_file_in_the_socket_s_place_is_kept(place: Place) -> None:
     (place.folder / "feltd.sock").write_text("mine")
     assert "is no socket" in place.refused()
     assert (place.folder / "feltd.sock").read_text() == "mine"
+    assert not (place.folder / "journal.db").exists()
 
 
 # --- a state that cannot be used ---------------------------------------------------------------------
@@ -349,6 +357,86 @@ def test_no_folder_no_journal(place: Place) -> None:
     place.config.write_text(CONFIG.replace('"journal.db"', '"state/journal.db"'))
     assert place.refused().startswith("feltd: state/journal.db: the folder does not exist")
     assert not (place.folder / "journal.key").exists()
+
+
+# --- the export --------------------------------------------------------------------------------------
+
+
+def with_journal(used: Path, place: Place) -> Path:
+    for name in ("journal.db", "journal.key"):
+        shutil.copy2(used / name, place.folder / name)
+    return place.folder / "kept.jsonl"
+
+
+def export(place: Place, source: str, target: str, *words: str) -> tuple[int, dict[str, Any]]:
+    return place.feltd("journal", "export", source, "--out", target, *words)
+
+
+def test_an_export_says_what_it_wrote(used: Path, place: Place) -> None:
+    kept = with_journal(used, place)
+    kept.write_text("the last one\n")
+    code, answer = export(place, "journal.db", "kept.jsonl")
+    lines = kept.read_bytes().splitlines()
+    assert (code, answer) == (0, {"records": len(lines) - 1, "out": "kept.jsonl"})
+    assert json.loads(lines[-1])["seq"] == answer["records"] > 1
+    canonical = ("--canonical", "--key", "journal.key")
+    assert export(place, "journal.db", "clear.jsonl", *canonical)[0] == 0
+    assert (place.folder / "clear.jsonl").stat().st_mode & 0o077 == 0
+    assert [path.name for path in place.folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_export_of_a_table_that_plays_never_goes_over_its_files(place: Place) -> None:
+    place.daemon()
+    os.link(place.folder / "journal.db", place.folder / "link.jsonl")
+    (place.folder / "symlink.jsonl").symlink_to("journal.db")
+    for target in ("journal.db", "./link.jsonl", "symlink.jsonl", "journal.db-wal", "journal.db.lock"):
+        code, answer = export(place, "journal.db", target)
+        assert (code, "which is kept" in answer["error"]) == (1, True), target
+    assert place.client.act("open-table")["accepted"]
+    assert place.feltd("journal", "verify", "journal.db")[1]["verified"]
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "told"),
+    [
+        ("jurnal.db", (), "there is no such file"),
+        ("feltd.toml", (), "not a database"),
+        ("journal.db", ("--canonical",), "give the key file"),
+        ("journal.db", ("--canonical", "--key", "feltd.toml"), "the sealing key"),
+    ],
+)
+def test_an_export_that_fails_leaves_the_last_one(
+    source: str, words: tuple[str, ...], told: str, used: Path, place: Place
+) -> None:
+    kept = with_journal(used, place)
+    kept.write_text("the last one\n")
+    (place.folder / "log").touch()
+    before = sorted(os.listdir(place.folder))
+    code, answer = export(place, source, "kept.jsonl", *words)
+    assert code == 1
+    assert told in answer["error"]
+    assert kept.read_text() == "the last one\n"
+    assert sorted(os.listdir(place.folder)) == before
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("journal.key", "which is kept"),
+        ("other.db", "is a database"),
+        ("/dev/null", "no regular file"),
+        ("nowhere/x.jsonl", "nowhere/x.jsonl: No such file or directory"),
+    ],
+)
+def test_an_export_replaces_nothing_but_an_export(target: str, told: str, used: Path, place: Place) -> None:
+    with_journal(used, place)
+    shutil.copy2(place.folder / "journal.db", place.folder / "other.db")
+    other = (place.folder / "other.db").read_bytes()
+    words = ("--canonical", "--key", "journal.key")
+    code, answer = export(place, "journal.db", target, *words)
+    assert (code, told in answer["error"]) == (1, True), answer
+    assert len((place.folder / "journal.key").read_bytes()) == 32
+    assert (place.folder / "other.db").read_bytes() == other
 
 
 # --- with devices ------------------------------------------------------------------------------------

@@ -226,6 +226,29 @@ def test_a_kill_leaves_nothing_that_stops_the_next_start(echo: Process) -> None:
         assert terminal.read(len(BANNER)) == BANNER
 
 
+def sim(folder: Path, *words: str) -> str:
+    """What a simulator that does not start says."""
+    command = [sys.executable, "-m", "daemon", "sim", "shoe", "--protocol", "fdp", *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, timeout=20, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("words", [("--pty", "mine"), ("--pty", "shoe.tty", "--control", "mine")])
+def test_a_file_in_its_way_is_kept(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    assert "mine" in sim(tmp_path, *words)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("mine", "mine")]
+
+
+def test_a_folder_in_its_way_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert sim(tmp_path, "--pty", "mine") == "feltd: mine: is there and is no symlink: it is kept\n"
+
+
 def test_a_simulator_that_breaks_ends_its_process(echo: Process) -> None:
     with pytest.raises(ControlError, match="no answer"):
         echo.control.do("break")

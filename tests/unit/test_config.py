@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from datetime import date, timedelta
@@ -213,7 +214,7 @@ WRONG: list[tuple[str, str, str]] = [
         'protocol = "fdp"',
         "devices.sign.protocol: must be 'alpha' for a sign, not 'fdp'",
     ),
-    ('link = "sign.tty"', 'link = "shoe.tty"', "devices.sign.link: the same port as devices.shoe.link"),
+    ('link = "sign.tty"', 'link = "shoe.tty"', "devices.sign.link: the same file as devices.shoe.link"),
     (
         'link = "sign.tty"',
         'link = "serial:///dev/ttyS0?speed=9"',
@@ -226,6 +227,18 @@ WRONG: list[tuple[str, str, str]] = [
         "table.socket: longer than the 107 bytes that a socket's path may have",
     ),
 ]
+# One file for two purposes: both are named.
+COLLISIONS: list[tuple[str, str, str]] = [
+    ("journal.key", "journal.db.lock", "table.key: the same file as the lock of table.journal"),
+    ("journal.key", "./journal.db-wal", "table.key: the same file as the write-ahead log of table.journal"),
+    ("feltd.sock", "journal.db-shm", "table.socket: the same file as the index of the log of table.journal"),
+    ("feltd.sock", "x/../journal.key", "table.socket: the same file as table.key"),
+    ("journal.key", "shoe.tty", "devices.shoe.link: the same file as table.key"),
+    ("feltd.sock", "sign.tty", "devices.sign.link: the same file as table.socket"),
+    ("journal.db", "shuffler.tty", "devices.shuffler.SH-1.link: the same file as table.journal"),
+    ("journal.key", "t.toml", "table.key: the same file as this configuration"),
+    ("journal.db", "journal.db-wal", "table.journal: the name of the write-ahead log of journal.db"),
+]
 NO_SHOE = ('[devices.shoe]\nprotocol = "fdp"\nlink = "shoe.tty"\nsimulated = true\n', "")
 
 
@@ -233,6 +246,11 @@ NO_SHOE = ('[devices.shoe]\nprotocol = "fdp"\nlink = "shoe.tty"\nsimulated = tru
 def test_each_mistake_is_told(old: str, new: str, told: str, write: Callable[..., Path]) -> None:
     more = [NO_SHOE] if told.startswith("devices.shoe: missing") else []
     assert told in problems(write((old, new), *more))
+
+
+@pytest.mark.parametrize(("old", "new", "told"), COLLISIONS, ids=[new for _, new, _ in COLLISIONS])
+def test_two_purposes_never_share_a_file(old: str, new: str, told: str, write: Callable[..., Path]) -> None:
+    assert problems(write((f'"{old}"', f'"{new}"'))) == [told]
 
 
 def test_all_mistakes_are_told_at_once(write: Callable[..., Path]) -> None:
@@ -257,6 +275,12 @@ def test_bad_toml_names_the_line(write: Callable[..., Path]) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert problems(tmp_path / "no.toml") == ["cannot be read: No such file or directory"]
+
+
+def test_a_pipe_is_no_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    assert problems(path) == ["cannot be read: not a regular file"]
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:

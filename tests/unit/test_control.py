@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon import control
+from daemon import control, show
 from daemon.build import build_table, known_acts, started
 from daemon.clock import SystemClock
 from daemon.config import load
@@ -339,6 +340,89 @@ def test_a_commit_that_fails_stops_everything(tmp_path: Path, monkeypatch: pytes
     assert "could not be committed" in str(stage.service.failure)
 
 
+def test_what_is_said_of_an_act_that_met_the_end_is_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.service.FAREWELL", 0.0)
+
+    async def story(api: Api, stage: Stage) -> None:
+        before = len(stage.records())
+        with sqlite3.connect(stage.file) as other:
+            other.execute("DROP TABLE money")
+        document = is_problem(await api.post("/acts/open-table", json={"key": "k-1"}), 503)
+        assert len(stage.records()) == before  # taken back for certain
+        assert "not certain" not in document["detail"]
+        assert "it is done if it was not recorded" in document["detail"]
+        late = is_problem(await do(api, "close-table"), 503)
+        assert late["detail"] == "the daemon is stopping; nothing was changed"
+
+    played(tmp_path, story)
+
+
+# --- an act that names a file -------------------------------------------------------------------
+
+
+async def change_rules(api: Api, role: str, **args: object) -> dict[str, Any]:
+    body = {"role": role, "args": args}
+    return is_problem(await asyncio.wait_for(api.post("/acts/change-rules", json=body), 5), 409)
+
+
+def _pipe(folder: Path) -> str:
+    os.mkfifo(folder / "pipe.toml")
+    return str(folder / "pipe.toml")
+
+
+def _endless(folder: Path) -> str:
+    with (folder / "endless.toml").open("wb") as file:
+        file.truncate(2**20 + 1)
+    return str(folder / "endless.toml")
+
+
+def _deep(folder: Path) -> str:
+    (folder / "deep.toml").write_text(f"a = {'[' * 100_000}")
+    return str(folder / "deep.toml")
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        (_pipe, "not a regular file"),
+        (lambda folder: "/dev/zero", "not a regular file"),
+        (lambda folder: str(folder), "Is a directory"),
+        (_endless, "longer than 1048576 bytes"),
+        (_deep, "cannot be read"),
+        (lambda folder: "no\0name", "cannot be read"),
+        (lambda folder: "", "change-rules: file= is missing"),
+    ],
+)
+def test_cs_13_a_file_that_is_no_configuration_keeps_nobody_waiting(
+    file: Callable[[Path], str], told: str, tmp_path: Path
+) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        document = await change_rules(api, "supervisor", file=file(tmp_path))
+        assert told in document["detail"]
+        assert document["clause"] == "CS-13"
+        assert len(stage.records()[-1]["input"]["args"]["problem"]) <= 500
+
+    played(tmp_path, story)
+
+
+def test_cs_13_change_rules_without_a_file(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        assert (await change_rules(api, "supervisor"))["detail"] == "change-rules: file= is missing"
+
+    played(tmp_path, story)
+
+
+def test_cs_13_nobody_but_a_supervisor_has_a_file_opened(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        document = await change_rules(api, "dealer", file=str(DEMO), rules="mine", problem="mine")
+        assert document["detail"] == "change-rules is a supervisor's act"
+        assert stage.records()[-1]["input"]["args"] == {"file": str(DEMO)}
+
+    played(tmp_path, story)
+
+
 # --- long polls ---------------------------------------------------------------------------------
 
 
@@ -387,7 +471,11 @@ def test_missing_devices_are_told(tmp_path: Path) -> None:
         view = (await api.get("/status")).json()
         assert view["not_ready"] == "SH-1 is not ready: absent (not plugged in)"
         assert view["devices"]["sign"]["cause"] == "absent"
-        assert (await api.get("/devices")).json()["devices"].keys() == {"shoe", "SH-1", "sign"}
+        assert view["devices"]["sign"]["todo"] == Cause.ABSENT.remedy
+        devices = (await api.get("/devices")).json()["devices"]
+        assert {name: device["todo"] for name, device in devices.items()} == dict.fromkeys(
+            ("shoe", "SH-1", "sign"), Cause.ABSENT.remedy
+        )
         document = is_problem(await do(api, "open-betting"), 409)
         assert (document["clause"], document["detail"]) == ("CS-01", view["not_ready"])
 
@@ -437,6 +525,23 @@ def test_rounds_and_incidents(tmp_path: Path) -> None:
         assert jackpot["sign"]["wanted"]["meter"] == "$100,007.10"
 
     played(tmp_path, story, there=True)
+
+
+def test_nothing_is_to_be_done_about_a_device_that_is_ready(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        devices = (await api.get("/devices")).json()["devices"]
+        assert {(device["state"], device["todo"]) for device in devices.values()} == {("ready", "")}
+
+    played(tmp_path, story, there=True)
+
+
+def test_people_read_money_as_money_and_a_number_of_awards_as_a_number() -> None:
+    sign = {"wanted": {"meter": "$100,000.00"}, "proven": True}
+    pool = {"now": 10_000_000, "hits": 3}
+    with show.console.capture() as printed:
+        show.jackpot({"sign": sign, "pool": pool, "pending_awards": []})
+    assert "100,000.00 │" in printed.get()
+    assert printed.get().endswith("Awards so far: 3\n")
 
 
 def test_latched_faults_are_incidents(tmp_path: Path) -> None:

@@ -234,13 +234,6 @@ def test_closed_on_purpose_stays_closed() -> None:
     assert not life.due(1_000 * SECOND)
 
 
-def test_a_plug_ends_the_wait() -> None:
-    life = life_in(LOST)
-    assert not life.due(1)
-    life.retry(1)
-    assert life.due(1)
-
-
 def test_age_counts_from_the_last_byte() -> None:
     life = life_in(READY)
     assert life.age(5) is None
