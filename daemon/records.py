@@ -103,7 +103,7 @@ def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
 
 def _act_record(act: Act) -> tuple[Plain, bytes]:
     args, faces = dict(act.args), b""
-    if act.name == SHOWS_CARDS and isinstance(args.get("cards"), str):
+    if act.name == SHOWS_CARDS and isinstance(args.get("cards"), str) and args["cards"]:
         # Cards keyed for a hand that is not to be shown are refused, and stay secret.
         faces = str(args["cards"]).encode()
         args["cards"] = SEALED

@@ -91,6 +91,9 @@ class Rig:
     def sign_is_current(self) -> bool:
         return self.shows == self.wanted
 
+    def barred(self, device: str) -> str:
+        return self.devices[device].barred
+
     def bar(self, device: str, clause: str) -> None:
         self.devices[device].barred = clause
 

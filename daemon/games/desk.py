@@ -156,6 +156,9 @@ class Devices(Protocol):
     def sign_is_current(self) -> bool:
         """The sign is known to show what the table wants it to show (CS-01)."""
 
+    def barred(self, device: str) -> str:
+        """The clause under which a device is refused, "" when it is not."""
+
     def bar(self, device: str, clause: str) -> None:
         """Refuse a device until a supervisor's ``accept-device`` (CS-11d)."""
 

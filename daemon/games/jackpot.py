@@ -227,7 +227,8 @@ class Meter:
         minimums + contributed + corrected = pool + awarded + overflow + reserve
 
     ``minimums`` is what the house put in, ``contributed`` what the bets brought, reserve included.
-    The remainders are the carried numerators of the rates: nothing is rounded away.
+    The remainders are less than one unit, exact and carried: nothing is rounded away, and a change
+    of the rate leaves them as they are.
     """
 
     pool: int = 0
@@ -239,8 +240,8 @@ class Meter:
     corrected: int = 0
     wagered: int = 0
     hits: int = 0
-    remainder: int = 0
-    reserve_remainder: int = 0
+    remainder: Fraction = Fraction(0)
+    reserve_remainder: Fraction = Fraction(0)
 
     def contribute(self, stake: int, rules: JackpotRules) -> Contribution:
         """Book one stake. Raises Implausible, having changed nothing."""
@@ -291,6 +292,6 @@ class Meter:
         return put_in == there and min(self.pool, self.overflow, self.reserve) >= 0
 
 
-def _share(stake: int, rate: Fraction, carried: int) -> tuple[int, int]:
+def _share(stake: int, rate: Fraction, carried: Fraction) -> tuple[int, Fraction]:
     """Whole units of ``stake * rate`` with what was carried, and what is carried now."""
-    return divmod(carried + stake * rate.numerator, rate.denominator)
+    return divmod(carried + stake * rate, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from drivers.base import (
     ShuffleDone,
     StopDeal,
 )
-from tests.table.floor import ANTE, STAKE, Floor, card
+from tests.table.floor import ANTE, STAKE, Floor, card, rules
 from tests.table.test_caribbean import AK, LOW
 
 JAM = FaultSet(2, "jam in transport")
@@ -292,3 +293,108 @@ def test_the_whole_round_of_a_machine_that_was_started_by_hand() -> None:
     floor.do("reveal", box=1, cards=LOW[1])
     floor.do("settle")
     assert floor.closed[-1]["outcome"] == "settled"
+
+
+# --- found by the property machine --------------------------------------------------------------
+
+
+def test_a_refunded_carried_bet_does_not_come_back_with_a_correction() -> None:
+    floor = Floor()
+    floor.bets(1, progressive=(1,))
+    floor.draw(count=1)
+    floor.do("misdeal")
+    floor.bets(2)
+    ante = floor.seq
+    floor.do("refund-carried", role="supervisor", box=1)
+    assert floor.take(Act("ante", {"box": 2, "amount": 2 * ANTE}, replaces=ante)).refusal is None
+    assert floor.game.carried == {}
+    assert "no carried bet" in floor.refused("refund-carried", role="supervisor", box=1)
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_the_cards_of_a_wrong_packet_are_out_too(count: int) -> None:
+    floor = Floor(mode="shuffler")
+    floor.bets(1)
+    floor.packet(0)
+    floor.packet(1, count)
+    assert floor.closed[-1]["cards_out"] == 5 + count
+    floor.tell("SH-1", CardsReturned(5 + count))
+    assert "count" not in floor.table.faults
+
+
+def test_a_barred_machine_proves_nothing() -> None:
+    floor = Floor(mode="shuffler")
+    floor.bets(1)
+    floor.tell("SH-1", JAM)
+    floor.tell("SH-1", ShuffleDone(2, 52))
+    assert "not shuffled" in floor.refused("close-betting")
+
+
+def test_a_carried_remainder_outlives_a_change_of_the_rate() -> None:
+    floor = Floor(rules(contribution=Fraction(71, 300)))
+    floor.bets(1, progressive=(1,))
+    floor.draw(count=1)
+    floor.do("misdeal")
+    assert floor.game.meter.remainder == Fraction(2, 3)
+    whole = rules(contribution=Fraction(1))
+    floor.do("change-rules", role="supervisor", rules=whole.text())
+    floor.bets(2, progressive=(2,))
+    floor.draw(count=1)
+    assert floor.game.meter.contributed == 236 + STAKE
+    assert floor.game.meter.remainder == Fraction(2, 3)
+
+
+def showdown(floor: Floor) -> None:
+    floor.bets(1, 2)
+    for index in range(3):
+        floor.packet(index)
+
+
+def test_cards_of_a_box_that_does_not_play_are_refused() -> None:
+    floor = Floor(mode="shuffler")
+    showdown(floor)
+    floor.do("raise", box=1)
+    floor.do("fold", box=2)
+    assert "box 6 has no bet" in floor.refused("reveal", box=6, cards=LOW[1])
+    floor.do("reveal", box="dealer", cards=AK)
+    outcome = floor.take(Act("reveal", {"box": 6, "cards": LOW[1]}, replaces=floor.seq))
+    assert outcome.refusal is not None
+    assert "box 6 has no bet" in outcome.refusal.reason
+
+
+def test_a_correction_opens_no_more_than_the_act_itself_may() -> None:
+    floor = Floor(mode="shuffler")
+    showdown(floor)
+    floor.do("raise", box=1)
+    floor.do("reveal", box="dealer", cards="3S")
+    outcome = floor.take(Act("reveal", {"box": "dealer", "cards": AK}, replaces=floor.seq))
+    assert outcome.refusal is not None
+    assert dealer_view(floor) == [None, None, None, None, "3S"]
+
+
+@pytest.mark.parametrize(("told", "fault"), [("3S", None), ("2S", "other-face"), (None, None)])
+def test_the_shoe_tells_a_card_that_was_shown_meanwhile(told: str | None, fault: str | None) -> None:
+    floor = Floor()
+    floor.bets(1)
+    row = [c for pair in zip(LOW[1].split(), AK.split(), strict=True) for c in pair]
+    floor.draw(" ".join(row[:9]))
+    floor.link("shoe", ready=False)
+    floor.do("card")
+    floor.do("raise", box=1)
+    floor.do("reveal", box="dealer", cards=AK)
+    floor.link("shoe", ready=True)
+    floor.tell("shoe", CardDrawn(card(told) if told else None))
+    assert set(floor.table.faults) == ({fault} if fault else set())
+    if fault:
+        assert "another card" in floor.refused("settle")
+        floor.do("clear-fault", code=fault, text="the card is the 3 of spades")
+    floor.do("settle")
+    assert floor.closed[-1]["dealer"]["qualifies"] is True
+
+
+def test_the_turned_fifth_is_in_no_other_hand() -> None:
+    floor = Floor()
+    floor.bets(1)
+    floor.draw(count=9)
+    floor.tell("shoe", CardDrawn(None))
+    assert "another hand" in floor.refused("reveal", box="dealer", cards="2D")

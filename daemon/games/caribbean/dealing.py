@@ -113,8 +113,12 @@ class Dealing(Memory):
         assert isinstance(event, CardDrawn)
         exposed = self._was_exposed(news)
         card = self._now.entered_by_hand.pop(0)
-        card.face = event.face
-        self._check_face(card, event.foreign, desk)
+        if card.face is None:
+            card.face = event.face
+            self._check_face(card, event.foreign, desk)
+        elif event.foreign or event.face not in (None, card.face):
+            text = "the shoe read another card than was shown (CS-01)"
+            desk.latch("other-face", text, "clear-fault, or misdeal")
         if exposed:
             self._expose(card, IN_SHOE, desk)
 

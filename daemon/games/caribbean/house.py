@@ -88,6 +88,8 @@ class House(Memory):
         assert isinstance(done, ShuffleDone)
         if desk.devices.mode != "shuffler" or news.device != desk.devices.shuffler:
             return
+        if desk.devices.barred(news.device):
+            return  # a machine that failed proves nothing until it is taken back (CS-11d)
         if done.counted != DECK_SIZE:
             self.deck = DeckProof()
             text = f"{news.device} counted {done.counted} cards, not {DECK_SIZE}"

@@ -27,7 +27,7 @@ from drivers.cards import Card
 
 DECK_SIZE: Final = 52
 WRONG_DECK: Final = ("duplicate-card", "foreign-card")  # CS-01
-IN_DOUBT: Final = (*WRONG_DECK, "shoe-restarted")  # faults that halt a round
+IN_DOUBT: Final = (*WRONG_DECK, "shoe-restarted", "other-face")  # faults that halt a round
 
 
 class Memory:

@@ -9,6 +9,7 @@ from daemon.games.caribbean.round import (
     DeckProof,
 )
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
+from drivers.base import PacketOut
 
 
 class Misdeals(Memory):
@@ -63,11 +64,18 @@ class Misdeals(Memory):
         self._now.slips = [slip for slip in self._now.slips if slip.act.name not in ("raise", "fold")]
 
     def void_wrong_number(self, item: GameInput, desk: Desk) -> None:
+        self._also_out(item)
         self._void("CS-11a", "wrong number of cards in a packet, or a packet too many", desk)
 
     def void_surplus(self, item: GameInput, desk: Desk) -> None:
-        self._now.dealt.units.append([DealtCard()])  # it is out, and counts
+        self._also_out(item)
         self._void("CS-11a", "a card too many came out", desk)
+
+    def _also_out(self, item: GameInput) -> None:
+        """Cards that belong to no hand are out all the same, and count (CS-07)."""
+        event = item.event if isinstance(item, DeviceNews) else None
+        count = event.count if isinstance(event, PacketOut) else 1
+        self._now.dealt.units.append([DealtCard() for _ in range(count)])
 
     def void_two_exposed(self, item: GameInput, desk: Desk) -> None:
         self._void("CS-11a", "two cards exposed", desk)

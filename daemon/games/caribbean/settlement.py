@@ -43,6 +43,8 @@ def settle(
     The rules' cap limits what a raise wins with quads or better, for each box, or for the table
     in seat order (``cap_scope = "table"``).
     """
+    if dealer is None and any(stake.raised for stake in stakes):
+        raise ValueError("the dealer's cards are not known at the showdown")
     qualified = dealer is not None and qualifies(dealer)
     dealer_rank = rank_61_2004(dealer) if dealer is not None and qualified else 0
     left = rules.cap

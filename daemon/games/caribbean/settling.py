@@ -134,7 +134,10 @@ class Settling(Memory):
     def refund_carried(self, act: Act, desk: Desk) -> None:
         """From the house's money, not the pool: the contribution stays (CS-11)."""
         box = act.number("box")
-        desk.move("house", f"player.{box}", self._refund_source(act).pop(box), "carried bet refunded")
+        source = self._refund_source(act)
+        if source is self.carried and self.round is not None:
+            self.round.carried_at_opening.pop(box, None)  # a correction must not bring it back
+        desk.move("house", f"player.{box}", source.pop(box), "carried bet refunded")
 
     def may_correct(self, act: Act, desk: Desk) -> None:
         supervisor(act, "CS-10")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daemon.games.caribbean.deal import DEALER, HAND
 from daemon.games.caribbean.memory import Memory
+from daemon.games.caribbean.rows import Phase
 from daemon.games.desk import Act, Desk, Refused
 from daemon.games.hands import qualifies
 from drivers.cards import Card, FaceDownCard, parse_cards
@@ -68,7 +69,8 @@ class Showdown(Memory):
             raise Refused("only the dealer's fifth card is turned before the last decision", "CS-06")
         if fifth.face is not None:
             raise Refused("the dealer's fifth card is known", "CS-07")
-        self._shown(act, 1)
+        if self._shown(act, 1)[0].index in self._now.faces_seen:
+            raise Refused("this card is in another hand", "CS-01", "show the true card, or misdeal")
 
     def reveal_fifth(self, act: Act, desk: Desk) -> None:
         card = self._shown(act, 1)[0]
@@ -78,7 +80,8 @@ class Showdown(Memory):
 
     def may_show(self, act: Act, desk: Desk) -> None:
         """Whichever of the two: before the showdown one card, at the showdown a hand."""
-        (self.may_reveal_fifth if self._is_fifth(act) else self.may_reveal)(act, desk)
+        fifth = self._is_fifth(act) or self.state is Phase.DECIDING
+        (self.may_reveal_fifth if fifth else self.may_reveal)(act, desk)
 
     def show(self, act: Act, desk: Desk) -> None:
         (self.reveal_fifth if self._is_fifth(act) else self.reveal)(act, desk)
@@ -101,14 +104,14 @@ class Showdown(Memory):
     def _may_open(self, place: int) -> None:
         """Whose cards CS-09 and CS-10 let the dealer open now."""
         deal, box = self._now.dealt, self._now.boxes.get(place)
+        if place != DEALER and box is None:
+            raise Refused(f"box {place} has no bet", "CS-06")
         if deal.faces(place) is not None and deal.hands[place][0].turned:
             raise Refused("these cards are shown already", "CS-09")
-        if place == DEALER:
+        if box is None:
             if not self._now.raised():
                 raise Refused("no box raised: the dealer's cards stay face down", "CS-06")
             return
-        if box is None:
-            raise Refused(f"box {place} has no bet", "CS-06")
         dealer = deal.faces(DEALER) if deal.hands[DEALER][0].turned else None
         if box.raised and dealer is None:
             raise Refused("the dealer opens his cards first", "CS-09", "reveal box=dealer")

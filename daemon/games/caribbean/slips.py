@@ -137,7 +137,7 @@ class Slips(Betting, Misdeals, Showdown, Settling):
                 card.face, card.by_hand, card.turned = None, False, False
         for slip in (old, *now.slips):
             if slip.act.name == "reveal":
-                for card in now.dealt.hands[self._place(slip.act)]:
+                for card in now.dealt.hands.get(self._place(slip.act), []):
                     card.turned = False
         now.faces_seen = {card.face.turn().index for card in now.dealt.all_cards() if card.face is not None}
 
