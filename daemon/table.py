@@ -48,7 +48,8 @@ class InvariantBroken(Exception):
     """The books do not add up: a program error, and the table stops (fail-stop)."""
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as others beside it: one is made for every card, and freezing doubles its cost.
+@dataclass(slots=True)
 class FromDevice:
     """A device event with the device's own identity for it."""
 
@@ -92,7 +93,7 @@ class Started:
 Input = Act | FromDevice | LinkChanged | Started
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """What became of one input. A refused one has no effects and no money."""
 

@@ -232,14 +232,15 @@ Command = NumberedCommand | Display
 # --- the driver protocol ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as others beside it: one is made for every card, and freezing doubles its cost.
+@dataclass(slots=True)
 class Send:
     """Bytes for the link."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Emit:
     """Something happened. Numbered events carry the device's identity for them:
     ``boot`` and ``ordinal`` (1, 2, 3 … within one boot, never wrapping)."""

@@ -67,7 +67,8 @@ class Act:
         return int(text)
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as others beside it: one is made for every card, and freezing doubles its cost.
+@dataclass(slots=True)
 class DeviceNews:
     """A device event as a game sees it: ``kind`` names it, ``event`` carries it."""
 
@@ -110,7 +111,7 @@ class RoundClosed:
 Effect = ToDevice | Note | RoundClosed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Move:
     """Money from one account to another, in minor units (more than 0)."""
 
