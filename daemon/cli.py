@@ -418,7 +418,7 @@ def simulate(
     rounds: Annotated[int, typer.Option(help="How many rounds.")] = 1000,
     boxes: Annotated[int, typer.Option(help="Boxes with a bet, 1 to 7.")] = 7,
     mode: Annotated[str, typer.Option(help="shoe or shuffler.")] = "shoe",
-    strategy: Annotated[str, typer.Option(help="pair-plus, akj83, ak, blind.")] = "ak",
+    strategy: Annotated[str, typer.Option(help="optimal, pair-plus, akj83, ak, blind.")] = "ak",
     seed: Annotated[int, typer.Option(help="The same seed gives the same journal.")] = 1,
     config: Annotated[Path | None, typer.Option(help="Take the rules from this file.")] = None,
     journal: Annotated[Path | None, typer.Option(help="Keep the journal in this new file.")] = None,

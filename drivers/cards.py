@@ -17,7 +17,6 @@ class Suit(IntEnum):
 
 SUIT_LETTERS: Final = "DCHS"
 RANK_NAMES: Final = {**{n: str(n) for n in range(2, 11)}, 11: "J", 12: "Q", 13: "K", 14: "A"}
-_RANK_OF: Final = {name: rank for rank, name in RANK_NAMES.items()} | {"T": 10}
 
 
 class Card:

@@ -118,14 +118,6 @@ _BYTE_OF_CARD: Final = {card: byte for byte, card in _CARD_OF_BYTE.items()}
 FOREIGN: Final = 0xFF  # what our simulator reads on a card that is none of the 52
 
 
-def card_from_byte(byte: int) -> Card:
-    """The card of a card byte. Raises :class:`BadFrame`, which does not tell the byte."""
-    card = _CARD_OF_BYTE.get(byte)
-    if card is None:
-        raise BadFrame("no such card")
-    return card
-
-
 def byte_from_card(card: Card) -> int:
     """The card byte, 0x11 to 0x4D."""
     return _BYTE_OF_CARD[card]
