@@ -25,11 +25,10 @@ from daemon.config import Settings
 from daemon.control import create_app
 from daemon.engine import FailStop, RecoveryError, recover
 from daemon.journal import JournalError, SqliteJournal, create, header_bytes, open_journal
-from daemon.links.serial import SerialLink
+from daemon.links.url import make_link
 from daemon.lock import Held, sole_owner
 from daemon.log import Log
 from daemon.records import decode
-from daemon.registry import LINES
 from daemon.sealer import SealError, create_key, load_key
 from daemon.service import Service
 from daemon.table import InvariantBroken, Table
@@ -230,7 +229,7 @@ async def _serve(
     settings: Settings, listener: socket.socket, journal: SqliteJournal, table: Table, log: Log
 ) -> None:
     """Serve until told to end. Raises the FailStop, or whatever else stopped the engine."""
-    links = {device.id: SerialLink(device.link, LINES[device.protocol]) for device in settings.devices}
+    links = {device.id: make_link(device.link, device.speaks.line) for device in settings.devices}
     service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log)
     _end_on_signals(service, log)
     service.start(started(settings))

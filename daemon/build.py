@@ -12,10 +12,11 @@ from daemon.engine import Port
 from daemon.games.caribbean.game import Caribbean
 from daemon.games.caribbean.rows import KNOWN_ACTS
 from daemon.games.desk import Act
-from daemon.registry import DRIVERS
+from daemon.links.url import make_link
 from daemon.rig import Device, Rig
 from daemon.supervisor import LinkLife
 from daemon.table import Started, Table
+from drivers.protocol import Binding
 
 CHANGE_RULES: Final = "change-rules"
 LONGEST_PROBLEM: Final = 500  # characters: it is journalled, and may quote the file
@@ -50,7 +51,9 @@ def build_ports(settings: Settings, table: Table) -> dict[str, Port]:
 
 def _port(settings: DeviceSettings, device: Device | None) -> Port:
     resume = (device.boot, device.ordinal) if device is not None and device.boot >= 0 else None
-    driver = DRIVERS[settings.role, settings.protocol](resume, settings.serial)
+    speaks = settings.speaks
+    line = getattr(make_link(settings.link, speaks.line), "line", speaks.line)
+    driver = speaks.driver(Binding(resume, settings.serial, line, settings.options))
     life = LinkLife(settings.id, settings.role, settings.serial or None)
     return Port(settings.id, driver, life, settings.protocol, settings.link)
 

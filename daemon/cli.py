@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from daemon.client import Client
     from daemon.config import Settings
     from daemon.games.jackpot import Claim
+    from drivers.protocol import DeviceProtocol
 
 FAILED: Final = 1
 BAD_CONFIG: Final = 78  # EX_CONFIG
@@ -336,7 +337,7 @@ def journal_export(
 @app.command()
 def sim(
     role: Annotated[str, typer.Argument(metavar="shoe|shuffler|sign")],
-    protocol: Annotated[str, typer.Option(help="What it speaks: fdp, alpha.")],
+    protocol: Annotated[str, typer.Option(help="What it speaks.")],
     pty: Annotated[Path | None, typer.Option(help="A fresh PTY behind this symlink.")] = None,
     tcp: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="A listening port.")] = None,
     control: Annotated[Path | None, typer.Option(help="The socket for test verbs.")] = None,
@@ -349,14 +350,18 @@ def sim(
     """Run one simulated device until SIGTERM or SIGINT."""
     import asyncio
 
-    from daemon.simhost import SIMULATORS, run_simulator
+    from daemon.registry import ProtocolError, simulator
+    from daemon.registry import protocol as protocol_of
+    from daemon.simhost import run_simulator
 
-    if (role, protocol) not in SIMULATORS:
-        known = ", ".join(f"{r} {p}" for r, p in SIMULATORS)
-        raise typer.BadParameter(f"no simulated {role} speaks {protocol} (known: {known})")
+    try:
+        speaks = protocol_of(role, protocol)
+        make = simulator(speaks)
+    except ProtocolError as error:
+        raise typer.BadParameter(str(error)) from None
     if (pty is None) == (tcp is None):
         raise typer.BadParameter("give one of --pty and --tcp")
-    device = SIMULATORS[role, protocol](**_traits(protocol, serial, seed, boot))
+    device = make(**_traits(speaks, serial, seed, boot))
     address = _address(tcp) if tcp else None
     try:
         asyncio.run(run_simulator(device, pty_path=pty, tcp=address, control_path=control))
@@ -364,16 +369,18 @@ def sim(
         _fail(f"{error.filename or pty or tcp}: {error.strerror}")
 
 
-def _traits(protocol: str, serial: str | None, seed: int | None, boot: int | None) -> dict[str, object]:
+def _traits(
+    speaks: DeviceProtocol, serial: str | None, seed: int | None, boot: int | None
+) -> dict[str, object]:
     """What one simulator is told. A new process is a new boot of the device, so it has a new boot id."""
-    given = {
-        key: value for key, value in (("serial", serial), ("seed", seed), ("boot", boot)) if value is not None
-    }
-    if protocol == "fdp":
-        return {"boot": int.from_bytes(os.urandom(2)) or 1, **given}
-    if given:
-        raise typer.BadParameter(f"a device that speaks {protocol} has no {' and no '.join(given)}")
-    return {}
+    named = {"serial": serial, "seed": seed, "boot": boot}
+    given: dict[str, object] = {key: value for key, value in named.items() if value is not None}
+    unknown = [key for key in given if key not in speaks.traits]
+    if unknown:
+        raise typer.BadParameter(f"a device that speaks {speaks.name} has no {' and no '.join(unknown)}")
+    if "boot" in speaks.traits:
+        given.setdefault("boot", int.from_bytes(os.urandom(2)) or 1)
+    return given
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -10,8 +10,8 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
@@ -26,8 +26,9 @@ from daemon import royal_option
 from daemon.games.caribbean.programme import fits, money, prize_pages
 from daemon.games.caribbean.rules import CaribbeanRules, RoyalApproval
 from daemon.games.jackpot import JackpotRules
-from daemon.links.serial import parse_url
-from daemon.registry import LINES, protocols
+from daemon.links.url import make_link
+from daemon.registry import ProtocolError, protocol
+from drivers.protocol import DeviceProtocol, Option
 
 MAX_AMOUNT: Final = 10**12  # minor units: sums stay far below the 64 bits of the journal
 MAX_FILE: Final = 2**20  # bytes
@@ -45,7 +46,9 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
-    """One device. ``serial`` is the only serial number that is accepted, "" for any."""
+    """One device. ``serial`` is the only serial number that is accepted, "" for any; ``firmware``
+    and ``digest`` (hexadecimal) are the only ones that are known, "" for any. ``options`` are the
+    driver's, with the protocol's own value where the file has none."""
 
     id: str
     role: str  # shoe, shuffler, sign
@@ -53,6 +56,14 @@ class DeviceSettings:
     link: str
     serial: str = ""
     simulated: bool = False
+    firmware: str = ""
+    digest: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def speaks(self) -> DeviceProtocol:
+        """The protocol of its name. Raises ProtocolError."""
+        return protocol(self.role, self.protocol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +254,9 @@ class _Device(_Section):
     link: Text
     serial: Text | None = None
     simulated: bool = False
+    firmware: Text | None = None
+    digest: Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2}){1,32}$")] | None = None
+    options: dict[str, Option] = Field(default_factory=dict)
 
 
 class _Devices(_Section):
@@ -330,8 +344,17 @@ def _shaped(path: Path, content: dict[str, object]) -> _File:
 
 def _devices(file: _File, folder: Path) -> Iterator[DeviceSettings]:
     for _, name, role, device in file.devices.named():
-        link = _link(device, folder)
-        yield DeviceSettings(name, role, device.protocol, link, device.serial or "", device.simulated)
+        yield DeviceSettings(
+            name,
+            role,
+            device.protocol,
+            _link(device, folder),
+            device.serial or "",
+            device.simulated,
+            device.firmware or "",
+            (device.digest or "").lower(),
+            {**protocol(role, device.protocol).options, **device.options},
+        )
 
 
 def _link(device: _Device, folder: Path) -> str:
@@ -492,17 +515,28 @@ def _files(table: _Table) -> Iterator[tuple[str, str, str]]:
 
 def _device_problems(devices: _Devices, folder: Path, places: dict[Path, str]) -> Iterator[str]:
     for key, _, role, device in devices.named():
-        known = protocols(role)
-        if device.protocol not in known:
-            wanted = " or ".join(map(repr, known))
-            yield f"{key}.protocol: must be {wanted} for a {role}, not {device.protocol!r}"
-            continue
         try:
-            path, _ = parse_url(_link(device, folder), LINES[device.protocol])
+            speaks = protocol(role, device.protocol)
+        except ProtocolError as error:
+            yield f"{key}.protocol: {error}"
+            continue
+        yield from _option_problems(key, device, speaks)
+        try:
+            link = make_link(_link(device, folder), speaks.line)
         except ValueError as error:
             yield f"{key}.link: {error}"
             continue
-        port = _place(Path(path))
+        port = Path(link.place)
         if port in places:
             yield f"{key}.link: the same file as {places[port]}"
         places.setdefault(port, f"{key}.link")
+
+
+def _option_problems(key: str, device: _Device, speaks: DeviceProtocol) -> Iterator[str]:
+    for name, value in device.options.items():
+        if name not in speaks.options:
+            known = ", ".join(speaks.options) or "none"
+            yield f"{key}.options.{name}: unknown key ({device.protocol} has: {known})"
+        elif type(value) is not type(speaks.options[name]):
+            wanted = type(speaks.options[name]).__name__
+            yield f"{key}.options.{name}: must be of type {wanted}, not {_shown(value)}"

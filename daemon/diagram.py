@@ -16,7 +16,7 @@ from transitions import Machine, Transition
 
 from daemon.games.caribbean.rows import ROWS, Phase
 from daemon.games.machine import Row
-from daemon.simhost import SIMULATORS
+from daemon.registry import protocol, simulator
 from daemon.supervisor import LINK_ROWS, LinkState
 
 
@@ -103,9 +103,9 @@ def _link() -> Chart:
     return Chart("The life of a link", tuple(_words(state.name) for state in LinkState), tuple(ways))
 
 
-def _simulator(role: str, protocol: str) -> Callable[[], Chart]:
+def _simulator(role: str, name: str) -> Callable[[], Chart]:
     return lambda: _of_machine(
-        f"The simulated {role} ({protocol})", _machine_of(SIMULATORS[role, protocol]())
+        f"The simulated {role} ({name})", _machine_of(simulator(protocol(role, name))())
     )
 
 

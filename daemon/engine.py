@@ -53,7 +53,7 @@ class Wires(Protocol):
     def open(self, device: str) -> None:
         """Try to open the link; the result comes by ``link_opened`` or ``link_failed``."""
 
-    def send(self, device: str, data: bytes) -> None: ...
+    def send(self, device: str, data: bytes, wake: int = 0) -> None: ...
 
     def close(self, device: str) -> None: ...
 
@@ -205,7 +205,7 @@ class Engine:
         inputs: list[Input] = []
         for output in outputs:
             if isinstance(output, Send):
-                self._wires.send(port.id, output.data)
+                self._wires.send(port.id, output.data, output.wake)
             elif isinstance(output, Drop):
                 self._log("dropped", device=port.id, reason=output.reason)
             elif isinstance(output.event, _HEALTH):
@@ -339,7 +339,7 @@ class Engine:
             if port.open:
                 for output in port.driver.command(Display(self.table.rig.wanted.meter, SAFE_TEXT), now):
                     if isinstance(output, Send):
-                        self._wires.send(port.id, output.data)
+                        self._wires.send(port.id, output.data, output.wake)
 
     def view(self) -> Plain:
         """The answer of ``feltd status``."""

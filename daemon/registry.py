@@ -1,39 +1,86 @@
-"""Which driver speaks which protocol for which kind of device, and on what line."""
+"""Which protocols there are: ours, and those that other packages bring (docs/drivers.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, cast
 
-from daemon.links.serial import Line
-from drivers.base import Driver
-from drivers.shoe.fdp import FdpShoe
-from drivers.shuffler.fdp import FdpShuffler
-from drivers.sign.alpha import AlphaSign
+from drivers.base import Simulator
+from drivers.protocol import DeviceProtocol
+from drivers.shoe import fdp as shoe_fdp
+from drivers.shuffler import fdp as shuffler_fdp
+from drivers.sign import alpha as sign_alpha
 
-Resume = tuple[int, int] | None
-Factory = Callable[[Resume, str], Driver]
+GROUP: Final = "feltd.drivers"  # entry points "role.protocol = module:PROTOCOL"
 
-
-def _alpha_sign(resume: Resume, serial: str) -> Driver:
-    return AlphaSign()  # a sign numbers nothing and has no serial number
-
-
-# (role, protocol) -> factory; it is told boot and ordinal of the device's last durable event, and the
-# only serial number that is accepted ("" for any).
-DRIVERS: Final[Mapping[tuple[str, str], Factory]] = {
-    ("shoe", "fdp"): FdpShoe,
-    ("shuffler", "fdp"): FdpShuffler,
-    ("sign", "alpha"): _alpha_sign,
+_OURS: Final[Mapping[tuple[str, str], DeviceProtocol]] = {
+    (each.role, each.name): each for each in (shoe_fdp.PROTOCOL, shuffler_fdp.PROTOCOL, sign_alpha.PROTOCOL)
 }
 
-# protocol -> line, where the configured link does not say otherwise. DTR resets an Alpha sign's adapter.
-LINES: Final[Mapping[str, Line]] = {
-    "fdp": Line(115_200, 8, "N", 1),
-    "alpha": Line(9600, 7, "E", 1, dtr=False),
-}
+
+class ProtocolError(Exception):
+    """A protocol that is not there, or whose package cannot be used; the text says which and why."""
+
+
+def known() -> list[tuple[str, str]]:
+    """Role and name of every protocol, ours first. Nothing of another package is imported for it."""
+    return [*_OURS, *sorted(key for key in _theirs() if key not in _OURS)]
 
 
 def protocols(role: str) -> list[str]:
     """The protocols that a device of this role may speak."""
-    return [protocol for known, protocol in DRIVERS if known == role]
+    return [name for of, name in known() if of == role]
+
+
+def protocol(role: str, name: str) -> DeviceProtocol:
+    """The protocol of this name for this role. Raises ProtocolError.
+
+    Two packages that claim one name are both refused: which of them was meant cannot be known.
+    """
+    theirs = _theirs().get((role, name), [])
+    ours = _OURS.get((role, name))
+    if len(theirs) + (ours is not None) > 1:
+        claimants = ", ".join(["feltd"] * (ours is not None) + [_package(each) for each in theirs])
+        raise ProtocolError(f"{role} protocol {name!r} is claimed by {claimants}: uninstall one")
+    if ours is not None:
+        return ours
+    if not theirs:
+        wanted = " or ".join(map(repr, protocols(role)))
+        raise ProtocolError(f"must be {wanted} for a {role}, not {name!r}")
+    return _loaded(theirs[0], role, name)
+
+
+def simulator(of: DeviceProtocol) -> Callable[..., Simulator]:
+    """The simulated device of a protocol, as it is made. Raises ProtocolError."""
+    module, _, name = of.simulator.partition(":")
+    if not module:
+        raise ProtocolError(f"no simulated {of.role} speaks {of.name}")
+    return cast(Callable[..., Simulator], getattr(import_module(module), name))
+
+
+def _theirs() -> dict[tuple[str, str], list[EntryPoint]]:
+    found: dict[tuple[str, str], list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        role, _, name = point.name.partition(".")
+        found.setdefault((role, name), []).append(point)
+    return found
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
+
+
+def _loaded(point: EntryPoint, role: str, name: str) -> DeviceProtocol:
+    """Whatever another package does wrong becomes one sentence that names it."""
+    try:
+        found = point.load()
+    except Exception as error:
+        why = f"cannot be loaded: {type(error).__name__}: {error}"
+        raise ProtocolError(
+            f"{role} protocol {name!r} of {_package(point)} cannot be loaded: {why}"
+        ) from error
+    if not isinstance(found, DeviceProtocol) or (found.role, found.name) != (role, name):
+        raise ProtocolError(f"{point.value} of {_package(point)} is no DeviceProtocol for {role} {name!r}")
+    return found

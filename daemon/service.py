@@ -104,7 +104,7 @@ class Service:
     def _pass_on(self, device: str, outputs: list[Output]) -> None:
         for output in outputs:
             if isinstance(output, Send):
-                self._links[device].write(output.data)
+                self._links[device].write(output.data, output.wake)
 
     # --- what enters the engine -----------------------------------------------------------
 
@@ -165,8 +165,8 @@ class Service:
         else:
             self._enter(self.engine.link_opened, device)
 
-    def send(self, device: str, data: bytes) -> None:
-        self._links[device].write(data)
+    def send(self, device: str, data: bytes, wake: int = 0) -> None:
+        self._links[device].write(data, wake)
 
     def close(self, device: str) -> None:
         self._links[device].close()

@@ -18,7 +18,6 @@ import tty
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -29,21 +28,6 @@ SPLIT_PAUSE: Final = MILLISECOND  # between the single bytes of a split frame
 SHORTEST_SLEEP: Final = 0.001  # seconds: a simulator whose deadline stands still cannot take the processor
 
 Answer = dict[str, object]
-
-
-def _imported_when_called(module: str, name: str) -> Callable[..., Simulator]:
-    def make(**options: object) -> Simulator:
-        return cast(Simulator, getattr(import_module(module), name)(**options))
-
-    return make
-
-
-# (role, protocol) -> simulator
-SIMULATORS: Final[dict[tuple[str, str], Callable[..., Simulator]]] = {
-    ("shoe", "fdp"): _imported_when_called("drivers.shoe.sim_fdp", "ShoeSim"),
-    ("shuffler", "fdp"): _imported_when_called("drivers.shuffler.sim_fdp", "ShufflerSim"),
-    ("sign", "alpha"): _imported_when_called("drivers.sign.sim_alpha", "AlphaSim"),
-}
 
 
 class Mischief:

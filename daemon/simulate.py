@@ -140,7 +140,7 @@ class Bench:
     def open(self, device: str) -> None:
         self._opening.append(device)
 
-    def send(self, device: str, data: bytes) -> None:
+    def send(self, device: str, data: bytes, wake: int = 0) -> None:
         self._to_devices.append((device, data))
 
     def close(self, device: str) -> None:

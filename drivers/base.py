@@ -235,9 +235,11 @@ Command = NumberedCommand | Display
 # Not frozen, as others beside it: one is made for every card, and freezing doubles its cost.
 @dataclass(slots=True)
 class Send:
-    """Bytes for the link."""
+    """Bytes for the link; the first ``wake`` of them carry the wake-up bit, where the link has one
+    (mark parity; the others have space parity)."""
 
     data: bytes
+    wake: int = 0
 
 
 @dataclass(slots=True)

@@ -82,9 +82,14 @@ class Link(Protocol):
         was received has gone to ``on_bytes``.
         """
 
-    def write(self, data: bytes) -> None:
+    @property
+    def place(self) -> str:
+        """What no two devices can share: the port, address or device behind the URL."""
+
+    def write(self, data: bytes, wake: int = 0) -> None:
         """Send, or keep for sending. Never blocks, never raises.
 
+        The first ``wake`` bytes carry the wake-up bit where the line is set to one (parity M or S).
         When more than :data:`BUFFER_LIMIT` bytes wait, the link is lost with cause ``silent``.
         Bytes for a link that is not open are dropped.
         """

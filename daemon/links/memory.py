@@ -25,6 +25,11 @@ class MemoryLink:
         self._plugged = True
         self._loss: tuple[Cause, str] | None = None
 
+    @property
+    def place(self) -> str:
+        """The name of this end."""
+        return self._name
+
     @classmethod
     def pair(cls, name: str = "memory") -> tuple[Self, Self]:
         """The two ends of a new wire: the daemon's and the device's."""
@@ -41,7 +46,7 @@ class MemoryLink:
         self._forget()
         self._on_bytes, self._on_lost = on_bytes, on_lost
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, wake: int = 0) -> None:
         """Put bytes on the wire; they are dropped while either end is closed or the wire is cut."""
         peer = self._peer
         if self._on_bytes is None or not self._plugged or peer is None or peer._on_bytes is None:

@@ -16,7 +16,7 @@ import termios
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -24,33 +24,12 @@ from urllib.parse import parse_qsl, urlsplit
 import serial
 
 from daemon.links.base import BUFFER_LIMIT, Cause, LinkError, LinkLost, OnBytes, OnLost, cause_of
+from drivers.protocol import Line
 
 READ_SIZE: Final = 65536
 STALL_SECONDS: Final = 5.0  # a device that takes no byte for so long is stalled
 CLOSE_SECONDS: Final = 0.2  # how long the loop waits for a close before it abandons it
 PTY_MAJORS: Final = range(136, 144)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Settings of the line. ``baud`` in bit/s, ``bytesize`` 5 to 8, ``parity`` N E O M S,
-    ``stopbits`` 1 or 2; ``dtr`` and ``rts`` are the levels held while the port is open."""
-
-    baud: int = 115_200
-    bytesize: int = 8
-    parity: str = "N"
-    stopbits: int = 1
-    dtr: bool = True
-    rts: bool = True
-
-    def __post_init__(self) -> None:
-        if self.baud <= 0 or self.bytesize not in range(5, 9) or self.stopbits not in (1, 2):
-            raise ValueError(f"no such line: {self.baud} baud {self}")
-        if len(self.parity) != 1 or self.parity not in "NEOMS":
-            raise ValueError(f"parity is one of N E O M S, not {self.parity!r}")
-
-    def __str__(self) -> str:
-        return f"{self.baud} {self.bytesize}{self.parity}{self.stopbits}"
 
 
 def parse_url(url: str, line: Line | None = None) -> tuple[str, Line]:
@@ -72,7 +51,7 @@ def parse_url(url: str, line: Line | None = None) -> tuple[str, Line]:
 def _setting(key: str, value: str) -> str | int | bool:
     if key in ("baud", "bytesize", "stopbits") and value.isdecimal():
         return int(value)
-    if key in ("dtr", "rts") and value in ("0", "1"):
+    if key in ("dtr", "rts", "rtscts") and value in ("0", "1"):
         return value == "1"
     if key == "parity":
         return value.upper()
@@ -90,6 +69,11 @@ class SerialLink:
         self._notice: asyncio.Handle | None = None
         self._closing: threading.Thread | None = None
 
+    @property
+    def place(self) -> str:
+        """The path, however it was written. Links are not followed: a device's name lives longer."""
+        return os.path.abspath(self.path)
+
     def open(self, on_bytes: OnBytes, on_lost: OnLost) -> None:
         """Open and configure, take both locks, watch the descriptor. Raises LinkError."""
         if self._fd is not None:
@@ -100,7 +84,7 @@ class SerialLink:
         self._on_bytes, self._on_lost = on_bytes, on_lost
         self._loop.add_reader(self._fd, self._readable)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, wake: int = 0) -> None:
         """Send what the port takes now and keep the rest, at most 64 KiB; more is a stall."""
         if self._fd is None:
             return
@@ -244,6 +228,7 @@ def _configured(path: str, line: Line, pty: bool) -> serial.Serial:
     port.parity = "N" if pty else line.parity
     port.stopbits = 1 if pty else line.stopbits
     port.dtr, port.rts = line.dtr, line.rts
+    port.rtscts = line.rtscts
     port.exclusive = True
     port.open()
     return port

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from drivers import fdp
 from drivers.base import (
@@ -18,6 +18,7 @@ from drivers.base import (
     UnlockShoe,
 )
 from drivers.fdp_host import FdpHost
+from drivers.protocol import Binding, DeviceProtocol, Line
 
 
 class FdpShoe(FdpHost):
@@ -42,3 +43,17 @@ class FdpShoe(FdpHost):
                 return FaultCleared(frame.code)
             case _:
                 return None
+
+
+def _driver(binding: Binding) -> FdpShoe:
+    return FdpShoe(binding.resume, binding.serial)
+
+
+PROTOCOL: Final = DeviceProtocol(
+    "shoe",
+    "fdp",
+    Line(115_200, 8, "N", 1),
+    _driver,
+    simulator="drivers.shoe.sim_fdp:ShoeSim",
+    traits=("serial", "seed", "boot"),
+)

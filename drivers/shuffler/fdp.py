@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from drivers import base, fdp
 from drivers.base import ClearDeviceFault, Deal, NumberedCommand, Shuffle, StopDeal
 from drivers.fdp_host import FdpHost
+from drivers.protocol import Binding, DeviceProtocol, Line
 
 
 class FdpShuffler(FdpHost):
@@ -37,3 +38,17 @@ class FdpShuffler(FdpHost):
                 return base.FaultCleared(frame.code)
             case _:
                 return None
+
+
+def _driver(binding: Binding) -> FdpShuffler:
+    return FdpShuffler(binding.resume, binding.serial)
+
+
+PROTOCOL: Final = DeviceProtocol(
+    "shuffler",
+    "fdp",
+    Line(115_200, 8, "N", 1),
+    _driver,
+    simulator="drivers.shuffler.sim_fdp:ShufflerSim",
+    traits=("serial", "seed", "boot"),
+)

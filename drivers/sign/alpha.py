@@ -24,6 +24,7 @@ from drivers.base import (
     SignShows,
     Silent,
 )
+from drivers.protocol import Binding, DeviceProtocol, Line
 from drivers.sign.alpha_frames import (
     CLEAN_STATUS,
     CLEAR_ERRORS,
@@ -425,3 +426,22 @@ class AlphaSign:
         outputs: list[Output] = [] if self._differs else [Emit(SignDiffers(reason))]
         self._differs, self._shown = True, None
         return outputs
+
+
+def _driver(binding: Binding) -> AlphaSign:
+    return AlphaSign(
+        str(binding.options["type"]),
+        str(binding.options["address"]),
+        baud=binding.line.baud,
+        prove_priority=bool(binding.options["prove_priority"]),
+    )
+
+
+PROTOCOL: Final = DeviceProtocol(
+    "sign",
+    "alpha",
+    Line(9600, 7, "E", 1, dtr=False),  # DTR resets the adapter of an Alpha sign
+    _driver,
+    options={"type": "Z", "address": "00", "prove_priority": True},
+    simulator="drivers.sign.sim_alpha:AlphaSim",
+)

@@ -21,7 +21,8 @@ import pytest
 from daemon.links import serial as serial_module
 from daemon.links.base import BUFFER_LIMIT, Cause, Link, LinkError, cause_of
 from daemon.links.memory import MemoryLink, pump
-from daemon.links.serial import Line, SerialLink, holders, parse_url
+from daemon.links.serial import SerialLink, holders, parse_url
+from drivers.protocol import Line
 
 FRAME = bytes(range(256))
 TIOCGEXCL = 0x80045440

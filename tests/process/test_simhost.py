@@ -21,7 +21,8 @@ import pytest
 
 from daemon.links.base import Cause, LinkError
 from daemon.links.serial import SerialLink
-from daemon.simhost import SIMULATORS, ControlClient, ControlError, Mischief, run_simulator
+from daemon.registry import known, protocol, simulator
+from daemon.simhost import ControlClient, ControlError, Mischief, run_simulator
 from daemon.supervisor import LinkLife, LinkState
 from drivers.base import MILLISECOND, SECOND, Identified, Send
 
@@ -371,9 +372,9 @@ def test_a_client_gives_up_in_time(tmp_path: Path) -> None:
         ControlClient(tmp_path / "nobody", timeout=0.1).do("state")
 
 
-@pytest.mark.parametrize("key", SIMULATORS)
+@pytest.mark.parametrize("key", known())
 def test_each_simulator_can_be_made(key: tuple[str, str]) -> None:
-    sim = SIMULATORS[key]()
+    sim = simulator(protocol(*key))()
     assert "error" not in sim.control({"do": "state"}, 0)[0]
 
 

@@ -185,7 +185,7 @@ class Bench:
     def open(self, device: str) -> None:
         self.engine.link_opened(device)
 
-    def send(self, device: str, data: bytes) -> None:
+    def send(self, device: str, data: bytes, wake: int = 0) -> None:
         self.sent.append((device, data))
         self.story.append(f"sent {device} {data.decode()}")
 

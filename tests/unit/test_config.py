@@ -19,7 +19,7 @@ from daemon.cli import app
 from daemon.config import ConfigError, Settings, load
 from daemon.engine import Port
 from daemon.games.desk import Act
-from daemon.registry import DRIVERS, LINES
+from daemon.registry import protocol
 from daemon.table import FromDevice
 from drivers.base import CoverMoved
 
@@ -355,9 +355,13 @@ def test_hand_refuses_what_is_no_hand(cards: str) -> None:
 # --- from settings to objects ------------------------------------------------------------------
 
 
-def test_every_protocol_has_a_line() -> None:
-    assert {protocol for _, protocol in DRIVERS} == set(LINES)
-    assert (str(LINES["fdp"]), str(LINES["alpha"]), LINES["alpha"].dtr) == ("115200 8N1", "9600 7E1", False)
+@pytest.mark.parametrize(
+    ("role", "name", "line", "dtr"),
+    [("shoe", "fdp", "115200 8N1", True), ("sign", "alpha", "9600 7E1", False)],
+)
+def test_a_protocol_has_its_line(role: str, name: str, line: str, dtr: bool) -> None:
+    found = protocol(role, name).line
+    assert (str(found), found.dtr) == (line, dtr)
 
 
 def test_the_table_s_own_acts_are_known() -> None:
