@@ -53,7 +53,7 @@ def _port(settings: DeviceSettings, device: Device | None) -> Port:
     resume = (device.boot, device.ordinal) if device is not None and device.boot >= 0 else None
     speaks = settings.speaks
     line = getattr(make_link(settings.link, speaks.line), "line", speaks.line)
-    driver = speaks.driver(Binding(resume, settings.serial, line, settings.options))
+    driver = speaks.driver(Binding(resume, settings.serial, line, {**speaks.options, **settings.options}))
     life = LinkLife(settings.id, settings.role, settings.serial or None)
     return Port(settings.id, driver, life, settings.protocol, settings.link)
 

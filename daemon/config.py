@@ -47,8 +47,8 @@ class ConfigError(Exception):
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
     """One device. ``serial`` is the only serial number that is accepted, "" for any; ``firmware``
-    and ``digest`` (hexadecimal) are the only ones that are known, "" for any. ``options`` are the
-    driver's, with the protocol's own value where the file has none."""
+    and ``digest`` (hexadecimal) are the only ones that are known, "" for any. ``options`` are those of
+    the driver that the file sets."""
 
     id: str
     role: str  # shoe, shuffler, sign
@@ -353,7 +353,7 @@ def _devices(file: _File, folder: Path) -> Iterator[DeviceSettings]:
             device.simulated,
             device.firmware or "",
             (device.digest or "").lower(),
-            {**protocol(role, device.protocol).options, **device.options},
+            device.options,
         )
 
 
