@@ -41,6 +41,8 @@ def started(settings: Settings) -> Started:
         settings.shuffler,
         {device.id: device.role for device in settings.devices},
         settings.rules.text(),
+        tuple(device.id for device in settings.devices if not device.speaks.proves_delivery),
+        {d.id: (d.firmware, d.digest) for d in settings.devices if d.firmware or d.digest},
     )
 
 

@@ -370,6 +370,7 @@ class Engine:
             "age_ms": None if age is None else age // MILLISECOND,
             "serial": device.serial,
             "firmware": device.firmware,
+            "digest": device.digest,
             "faults": list(device.faults.values()),
             "barred": device.barred or None,
             "in_use": device is self.table.rig.source or device.role == "sign",

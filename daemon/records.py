@@ -124,6 +124,8 @@ def _started_record(item: Started) -> Plain:
         "shuffler": item.shuffler,
         "devices": dict(item.devices),
         "rules": item.rules,
+        "lossy": list(item.lossy),
+        "pinned": {name: list(program) for name, program in item.pinned.items()},
     }
 
 
@@ -156,7 +158,8 @@ def _read_link(plain: Plain, faces: bytes) -> LinkChanged:
 
 def _read_started(plain: Plain, faces: bytes) -> Started:
     del plain["kind"]
-    return Started(**plain | {"simulated": tuple(plain["simulated"])})
+    lists = {"simulated": tuple(plain["simulated"]), "lossy": tuple(plain.get("lossy", ()))}
+    return Started(**plain | lists)
 
 
 _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {

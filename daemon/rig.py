@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drivers.base import Display, NumberedCommand
@@ -23,6 +23,9 @@ class Device:
     serial: str = ""
     firmware: str = ""
     digest: str = ""
+    pinned: tuple[str, str] = ("", "")  # the only firmware and digest that are known; "" for any
+    accepted: tuple[str, str] | None = None  # firmware and digest that were met or accepted last
+    proves_delivery: bool = True
     boot: int = -1
     epoch: int = 0
     ordinal: int = 0
@@ -30,12 +33,28 @@ class Device:
     cover_open: bool = False
     barred: str = ""  # the clause under which it is refused
 
+    @property
+    def program(self) -> tuple[str, str]:
+        """The firmware and its digest, as the device tells them."""
+        return self.firmware, self.digest
+
+    @property
+    def program_known(self) -> bool:
+        """The configuration names this firmware, or it was met first, or a technician accepted it."""
+        if self.program == self.accepted:
+            return True
+        if any(self.pinned):
+            return all(want in ("", have) for want, have in zip(self.pinned, self.program, strict=True))
+        return self.accepted is None
+
     def trouble(self) -> str:
         """Why this device cannot serve a round now; "" when it can."""
         if self.barred:
             return f"{self.id} is barred ({self.barred}): a supervisor's accept-device takes it back"
         if not self.ready:
             return f"{self.id} is not ready: {self.cause}" + (f" ({self.detail})" if self.detail else "")
+        if not self.program_known:
+            return f"{self.id} runs firmware {self.firmware or '?'}, which is not known: accept-device"
         if self.cover_open:
             return f"{self.id}: the cover is open"
         for text in self.faults.values():
@@ -55,7 +74,9 @@ class Rig:
     told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
     last_command_id: int = 0
 
-    def configure(self, devices: Mapping[str, str]) -> None:
+    def configure(
+        self, devices: Mapping[str, str], lossy: Sequence[str], pinned: Mapping[str, Sequence[str]]
+    ) -> None:
         """The daemon started with these devices (id and role): none of them is ready yet.
 
         One that was taken out of the configuration stays known, for the records that name it.
@@ -65,6 +86,9 @@ class Rig:
         for device in self.devices.values():
             device.ready, device.detail = False, ""
             device.cause = "absent" if not devices or device.id in devices else "not configured"
+            device.proves_delivery = device.id not in lossy
+            firmware, digest = pinned.get(device.id, ("", ""))
+            device.pinned = (firmware, digest)
 
     def by_role(self, role: str) -> list[Device]:
         return [device for device in self.devices.values() if device.role == role]
@@ -88,7 +112,13 @@ class Rig:
     def source_ready(self) -> bool:
         return self.source is not None and self.source.ready
 
+    def source_proves(self) -> bool:
+        return self.source is not None and self.source.proves_delivery
+
     def sign_is_current(self) -> bool:
+        signs = self.by_role("sign")
+        if signs and not signs[0].proves_delivery:
+            return signs[0].ready  # nothing can be read back from it: what it is told is all there is
         return self.shows == self.wanted
 
     def barred(self, device: str) -> str:

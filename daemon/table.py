@@ -7,7 +7,7 @@ outcomes, whatever the clock; what an outcome asks for is done only after its co
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from daemon.games.desk import (
@@ -79,7 +79,9 @@ class Started:
 
     It tells the configuration as far as the table depends on it, so that the journal alone
     says how it is to be replayed. ``devices`` are ids and roles; ``mode`` and ``shuffler`` count
-    at the first start only, later the table's own acts do.
+    at the first start only, later the table's own acts do. ``lossy`` are the ids of devices whose
+    protocol cannot prove delivery, ``pinned`` the firmware and digest that the configuration names
+    for a device ("" for any).
     """
 
     version: str
@@ -88,6 +90,8 @@ class Started:
     shuffler: str = ""
     devices: Mapping[str, str] = field(default_factory=dict)
     rules: str = ""
+    lossy: tuple[str, ...] = ()
+    pinned: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 Input = Act | FromDevice | LinkChanged | Started
@@ -115,6 +119,12 @@ _NEWS: Mapping[type, str] = {
     CardsReturned: "cards-returned",
 }
 _BRINGS_CARDS = (CardDrawn, PacketOut)
+
+
+def _named(program: tuple[str, str]) -> str:
+    """Firmware and digest for people."""
+    firmware, digest = program
+    return f"{firmware or '?'} ({digest})" if digest else firmware or "?"
 
 
 class Table:
@@ -157,7 +167,7 @@ class Table:
         elif isinstance(item, FromDevice):
             self._from_device(item, desk)
         elif isinstance(item, LinkChanged):
-            self._link_changed(item)
+            self._link_changed(item, desk)
         else:
             self._started(item, desk)
 
@@ -198,21 +208,33 @@ class Table:
             text = f"the configuration begins in {item.mode} mode; this table goes on in {self.rig.mode} mode"
             desk.note("", f"{text}: use-shoe and use-shuffler change it")
         self.started = True
-        self.rig.configure(item.devices)
+        self.rig.configure(item.devices, item.lossy, item.pinned)
         self.rig.shows = None
         self.rig.wanted = self.game.sign()
         self._tell_sign(desk)
         for name, command in self.rig.told.values():
             desk.effects.append(ToDevice(name, command, resume=True))
 
-    def _link_changed(self, item: LinkChanged) -> None:
+    def _link_changed(self, item: LinkChanged, desk: Desk) -> None:
         device = self.rig.devices[item.device]
         device.ready, device.cause, device.detail = item.ready, item.cause, item.detail
         if item.ready:
             device.serial, device.firmware, device.digest = item.serial, item.firmware, item.digest
             device.boot = item.boot
+            self._check_program(device, desk)
         elif device.role == "sign":
             self.rig.shows = None
+
+    def _check_program(self, device: Device, desk: Desk) -> None:
+        """Another firmware may read cards in another way: nobody deals from it until it is accepted."""
+        if device.program_known:
+            if device.program != device.accepted and any(device.program):
+                desk.note("", f"{device.id} runs firmware {device.firmware or '?'} {device.digest}".rstrip())
+            device.accepted = device.program
+            return
+        before = next((p for p in (device.accepted, device.pinned) if p and any(p)), ("", ""))
+        text = f"{device.id} runs firmware {_named(device.program)}, known is {_named(before)}"
+        desk.latch(f"firmware-{device.id}", text, f"accept-device id={device.id} by a technician")
 
     def _from_device(self, item: FromDevice, desk: Desk) -> None:
         device = self.rig.devices[item.device]
@@ -321,14 +343,21 @@ class Table:
         device = self.rig.devices.get(wanted)
         if device is None:
             raise Refused(f"there is no device {wanted[:32]!r}")
-        if not device.barred:
-            raise Refused(f"{wanted} is not barred")
-        if act.role != "supervisor":
+        if not device.barred and device.program_known:
+            raise Refused(f"{wanted} is not barred, and its firmware is known")
+        if device.barred and act.role != "supervisor":
             raise Refused(
                 "taking a failed device back is a supervisor's act", device.barred, "role=supervisor"
             )
-        device.barred = ""
-        desk.note("CS-11d", f"{wanted} taken back by a supervisor")
+        if act.role not in ("supervisor", "technician"):
+            raise Refused("a firmware is accepted by a technician", "", "role=technician")
+        if device.barred:
+            device.barred = ""
+            desk.note("CS-11d", f"{wanted} taken back by a supervisor")
+        if not device.program_known:
+            device.accepted = device.program
+            desk.note("", f"{wanted}: firmware {_named(device.program)} accepted")
+            desk.unlatch(f"firmware-{wanted}")
 
     # --- what staff see -------------------------------------------------------------------
 

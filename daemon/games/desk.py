@@ -163,6 +163,9 @@ class Devices(Protocol):
     def bar(self, device: str, clause: str) -> None:
         """Refuse a device until a supervisor's ``accept-device`` (CS-11d)."""
 
+    def source_proves(self) -> bool:
+        """The protocol of that device proves that every card was heard of (CS-07)."""
+
     def source_ready(self) -> bool:
         """The device that the cards come from is there and in step."""
 

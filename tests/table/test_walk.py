@@ -65,7 +65,7 @@ reveal               | no -              | no CS-06            | no CS-06       
 declare              | no -              | no CS-06            | no CS-06         | no CS-06   | no CS-06     | no CS-09   | .                | no CS-06
 settle               | no -              | no CS-06            | no CS-06         | no CS-06   | no CS-06     | no CS-09   | > between-rounds | no CS-06
 confirm-award        | no CS-10          | no CS-10            | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | no CS-10
-count                | no -              | ! count             | no CS-07         | no CS-07   | no CS-07     | no CS-07   | no CS-07         | ! count
+count                | no -              | ! count             | no CS-07         | no CS-07   | no CS-07     | no CS-07   | .                | ! count
 refund-carried       | no -              | no CS-11            | no CS-11         | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
 correct-pool         | no -              | .                   | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | .
 deal-refused         | .                 | .                   | .                | .          | .            | .          | .                | .

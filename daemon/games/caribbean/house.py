@@ -108,6 +108,14 @@ class House(Memory):
         if not 0 <= act.number("cards") <= DECK_SIZE * 2:
             raise Refused("a stub has 0 to 52 cards", "CS-07", "count the cards left in the shoe")
 
+    def count_before_settling(self, act: Act, desk: Desk) -> None:
+        """What is left in the shoe tells whether every card that left it was heard of (CS-07)."""
+        left, expected = act.number("cards"), DECK_SIZE - self._now.dealt.cards
+        self._now.counted = left == expected
+        if not self._now.counted:
+            text = f"{left} cards left, not {expected}: not every card was heard of"
+            desk.note("CS-07", f"{text}; count again, or declare a misdeal")
+
     def count_stub(self, act: Act, desk: Desk) -> None:
         self._compare_count(act.number("cards"), DECK_SIZE - self.last_cards_out, "cards left", desk)
 

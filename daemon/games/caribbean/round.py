@@ -94,6 +94,7 @@ class Round:
     irregularities: list[Irregularity] = field(default_factory=list)
     entered_by_hand: list[DealtCard] = field(default_factory=list)
     faces_seen: set[int] = field(default_factory=set)
+    counted: bool = False  # the stub was counted, and fits (CS-07)
 
     @property
     def dealt(self) -> Deal:

@@ -151,6 +151,7 @@ ROWS: Final = (
     Row("reveal", (SHOWDOWN,), SETTLING, check=("may_reveal",), when=("all_revealed_then",), do=("reveal",)),
     Row("reveal", (SHOWDOWN, SETTLING), check=("may_reveal",), do=("reveal",)),
     Row("declare", (SETTLING,), check=("may_declare",), do=("declare",)),
+    Row("count", (SETTLING,), check=("may_count",), do=("count_before_settling",)),
     Row("settle", (SETTLING,), REST, check=("may_settle",), do=("settle",)),
     # A slip put right: CS-06
     Row(CORRECT, (BETTING, DEALING, DECIDING), check=("supersede",)),
@@ -181,7 +182,7 @@ REFUSALS: Final = (
     No(_BETS, RESTING, "CS-06", "betting is not open", "open-betting first"),
     No(_BETS, LIVE, "CS-06", "the first card closed all betting"),
     No(("card",), RESTING, "CS-06", "betting is not open", "open-betting first"),
-    No(("count",), (BETTING, *LIVE), "CS-07", "cards are counted after a round", "settle or void the round first"),
+    No(("count",), (BETTING, DEALING, DECIDING, SHOWDOWN), "CS-07", "cards are counted when all hands are known"),
     No(("refund-carried",), LIVE, "CS-11", "the carried bet may be in force", "wait until the round is closed"),
     No(("correct-pool",), (BETTING, *LIVE), "CS-10", "the pool of a round stands", "wait until the round is closed"),
     No(("raise", "fold"), RESTING, "CS-06", "no round is open"),

@@ -56,6 +56,9 @@ class Settling(Memory):
 
     def may_settle(self, act: Act, desk: Desk) -> None:
         self._deck_in_doubt(desk)
+        if not (self._now.counted or desk.devices.source_proves()):
+            todo = "count cards= with what is left in the shoe; if it does not fit, misdeal"
+            raise Refused("this device's line cannot prove that every card was heard of", "CS-07", todo)
         for result in self.results():
             declared = self._now.boxes[result.box].declared
             if declared not in (None, result.result):

@@ -1,0 +1,184 @@
+"""What the table makes of its devices: whose firmware it knows, and whose word it has to check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from daemon.records import input_from, input_record
+from daemon.table import LinkChanged, Started
+from drivers.base import ShuffleDone
+from tests.table.floor import AK_ROUND, Floor
+
+DEVICES = {"shoe": "shoe", "SH-1": "shuffler", "sign": "sign"}
+
+
+def started(**facts: Any) -> Floor:
+    """A floor whose daemon started with these facts; its sign is there, its shoe is not yet."""
+    floor = Floor()
+    floor.take(Started("1", mode="shoe", devices=DEVICES, rules=floor.game.rules.text(), **facts))
+    floor.link("sign", True)
+    return floor
+
+
+def attach(floor: Floor, firmware: str, digest: str = "aa") -> None:
+    floor.take(LinkChanged("shoe", True, serial="S1", firmware=firmware, digest=digest, boot=1))
+
+
+def can_open(floor: Floor) -> bool:
+    """Whether everything but the devices is ready, and a betting may open."""
+    if floor.game.out_of_service:
+        floor.open()
+    floor.shuffle()
+    floor.prove_sign()
+    return floor.act("open-betting").refusal is None
+
+
+# --- firmware --------------------------------------------------------------------------------
+
+
+def test_the_firmware_that_is_met_first_is_known() -> None:
+    floor = started()
+    attach(floor, "1.0")
+    assert can_open(floor)
+    assert [note.detail for note in floor.notes if "firmware" in note.detail] == ["shoe runs firmware 1.0 aa"]
+
+
+@pytest.mark.parametrize(("firmware", "digest"), [("1.1", "aa"), ("1.0", "bb")])
+def test_another_firmware_is_a_fault_until_a_technician_accepts_it(firmware: str, digest: str) -> None:
+    floor = started()
+    attach(floor, "1.0")
+    floor.link("shoe", False)
+    attach(floor, firmware, digest)
+    assert floor.table.faults["firmware-shoe"].text == (
+        f"shoe runs firmware {firmware} ({digest}), known is 1.0 (aa)"
+    )
+    assert not can_open(floor)
+    assert "technician" in floor.refused("accept-device", id="shoe")
+    floor.do("accept-device", role="technician", id="shoe")
+    assert "firmware-shoe" not in floor.table.faults
+    assert can_open(floor)
+
+
+def test_an_accepted_firmware_stays_accepted_and_the_former_one_is_unknown_now() -> None:
+    floor = started()
+    for firmware in ("1.0", "1.1"):
+        attach(floor, firmware)
+    floor.do("accept-device", role="technician", id="shoe")
+    attach(floor, "1.1")
+    assert not floor.table.faults
+    attach(floor, "1.0")
+    assert "firmware-shoe" in floor.table.faults
+
+
+@pytest.mark.parametrize(
+    ("pinned", "known"),
+    [
+        (("1.0", ""), True),
+        (("", "aa"), True),
+        (("1.0", "aa"), True),
+        (("1.1", "aa"), False),
+        (("", "ab"), False),
+    ],
+)
+def test_a_pinned_firmware_is_the_only_one_that_is_known(pinned: tuple[str, str], known: bool) -> None:
+    floor = started(pinned={"shoe": pinned})
+    attach(floor, "1.0")
+    assert ("firmware-shoe" not in floor.table.faults) == known
+    assert can_open(floor) == known
+
+
+def test_the_fault_stays_latched_when_the_device_leaves_and_when_the_daemon_restarts() -> None:
+    floor = started(pinned={"shoe": ("9", "")})
+    attach(floor, "1.0")
+    floor.link("shoe", False)
+    floor.take(Started("1", mode="shoe", devices=DEVICES, rules=floor.game.rules.text()))
+    assert "firmware-shoe" in floor.table.faults
+
+
+def test_a_barred_device_is_not_a_technician_s_to_take_back() -> None:
+    floor = started()
+    floor.table.rig.bar("SH-1", "CS-11d")
+    assert "CS-11d" in floor.refused("accept-device", role="technician", id="SH-1")
+
+
+# --- a line that cannot prove delivery ---------------------------------------------------------
+
+
+def settling(**facts: Any) -> Floor:
+    """A round of seven boxes, everything shown, nothing paid yet."""
+    floor = started(**facts)
+    attach(floor, "1.0")
+    hands, dealer = AK_ROUND
+    floor.bets(*hands)
+    floor.deal(hands, dealer)
+    for box in hands:
+        floor.do("raise", box=box)
+    return floor
+
+
+def test_cs07_a_line_that_proves_delivery_needs_no_count() -> None:
+    settling().do("settle")
+
+
+def test_cs07_a_lossy_line_is_reconciled_by_count_before_anything_is_paid() -> None:
+    floor = settling(lossy=("shoe",))
+    assert floor.refused("settle").startswith("CS-07")
+    floor.do("count", cards=11)
+    assert floor.refused("settle").startswith("CS-07")
+    assert [note.clause for note in floor.notes][-1] == "CS-07"
+    floor.do("count", cards=12)  # 52 less 8 hands of five
+    floor.do("settle")
+
+
+def test_cs07_a_count_that_does_not_fit_takes_the_earlier_one_back() -> None:
+    floor = settling(lossy=("shoe",))
+    floor.do("count", cards=12)
+    floor.do("count", cards=13)
+    assert floor.refused("settle").startswith("CS-07")
+    floor.do("misdeal", text="a card was not heard of")
+    assert floor.closed[-1]["outcome"] == "void"
+
+
+def test_cs01_a_sign_that_cannot_be_read_back_counts_as_shown_while_it_is_there() -> None:
+    floor = started(lossy=("sign",))
+    attach(floor, "1.0")
+    floor.do("open-table")
+    floor.shuffle()
+    floor.do("open-betting")
+    floor.link("sign", False)
+    assert not floor.table.rig.sign_is_current()
+
+
+# --- the record ------------------------------------------------------------------------------
+
+
+def test_what_the_start_tells_of_its_devices_is_recorded() -> None:
+    item = Started("1", devices=DEVICES, lossy=("shoe",), pinned={"shoe": ("1.0", "aa")})
+    plain, _ = input_record(item)
+    again = input_from(plain, b"")
+    assert isinstance(again, Started)
+    assert (again.lossy, {k: tuple(v) for k, v in again.pinned.items()}) == (item.lossy, dict(item.pinned))
+    del plain["lossy"], plain["pinned"]  # a record of a version that did not tell them
+    assert input_from(plain, b"") == Started("1", devices=DEVICES)
+
+
+def test_a_shuffle_proof_is_unaffected_by_the_shoe_s_line() -> None:
+    floor = Floor(mode="shuffler")
+    floor.take(
+        Started(
+            "1",
+            mode="shuffler",
+            shuffler="SH-1",
+            devices=DEVICES,
+            rules=floor.game.rules.text(),
+            lossy=("shoe",),
+        )
+    )
+    for name in ("SH-1", "sign"):
+        floor.link(name, True)
+    floor.open()
+    floor.do("shuffle")
+    floor.tell("SH-1", ShuffleDone(1, 52))
+    assert floor.table.rig.source_proves()
