@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -142,9 +143,15 @@ def _require_ours(settings: Settings) -> None:
 
 
 def _recovered(settings: Settings, journal: SqliteJournal, log: Log) -> Table:
-    table = build_table(settings)
-    records = recover(table, journal)
-    log("recovered", records=records, state=table.game.phase, round=table.game.round_id)
+    table, found = recover(partial(build_table, settings), journal)
+    log(
+        "recovered",
+        snapshot=found.snapshot,
+        records=found.replayed,
+        passed_over=found.passed_over,
+        state=table.game.phase,
+        round=table.game.round_id,
+    )
     return table
 
 

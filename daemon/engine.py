@@ -6,7 +6,7 @@ there is no queue, no bus and no await; nothing leaves before the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,7 +16,16 @@ from daemon.journal import Entry, Journal
 from daemon.links.base import Cause
 from daemon.records import Plain, essence, input_from, input_record, outcome_record
 from daemon.supervisor import Change, LinkLife
-from daemon.table import FromDevice, Input, LinkChanged, Outcome, Started, Table
+from daemon.table import (
+    SNAPSHOT_FORMAT,
+    FromDevice,
+    Input,
+    LinkChanged,
+    Outcome,
+    Snapshot,
+    Started,
+    Table,
+)
 from drivers.base import (
     MILLISECOND,
     SECOND,
@@ -34,6 +43,7 @@ from drivers.base import (
 
 RETRY_HELD: Final = 20 * MILLISECOND
 HELD_IS_A_FAULT: Final = SECOND
+SNAPSHOT_EVERY: Final = 500  # records: what a recovery plays again at most, and one open round
 SAFE_TEXT: Final = "PLEASE WAIT"
 _HEALTH: Final = (Identified, Silent, OutOfSync, InSync)
 _CANNOT_WAIT: Final = (Act, Started)
@@ -63,9 +73,13 @@ class Log(Protocol):
 
 
 class ReplaySource(Protocol):
-    """A journal that can be read from its beginning."""
+    """A journal that can be read from its beginning, or from a snapshot on."""
 
-    def replay(self) -> Iterator[tuple[int, Plain, bytes]]: ...
+    def latest_snapshot(self) -> tuple[int, Plain] | None:
+        """Number and state of the newest snapshot."""
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, Plain, bytes]]:
+        """Every record later than ``after``: number, record, faces in clear."""
 
 
 @dataclass(slots=True)
@@ -81,23 +95,48 @@ class Port:
     who: Identified | None = None
 
 
-def recover(table: Table, journal: ReplaySource) -> int:
-    """Bring a new table to where its journal ends; the number of records replayed.
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How a table came back: from which snapshot (0: from the first record), over how many records."""
 
-    Every outcome is compared with the one that was journalled, but for its wording. Raises
-    RecoveryError at the first that differs: the journal or the program is not the one that wrote it.
+    snapshot: int
+    replayed: int
+    passed_over: str = ""  # why the newest snapshot could not be used
+
+
+def recover(new_table: Callable[[], Table], journal: ReplaySource) -> tuple[Table, Recovery]:
+    """A table as its journal ends: the newest snapshot, and the records after it played again.
+
+    Every outcome is compared with the one that was journalled, but for its wording. A snapshot of
+    another version's form costs time and nothing else: all records are played. Raises RecoveryError
+    at the first that differs: the journal or the program is not the one that wrote it.
     """
-    count = 0
-    for seq, record, faces in journal.replay():
+    table, snapshot, passed_over = new_table(), journal.latest_snapshot(), ""
+    begun = 0
+    if snapshot is not None:
         try:
-            outcome = table.handle(input_from(record["input"], faces), seq, record["at"])
-            again = outcome_record(record["at"], record["input"], outcome, table.game.phase)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise RecoveryError(f"record {seq} cannot be replayed ({type(error).__name__})") from None
-        if essence(again) != essence(record):
-            raise RecoveryError(f"record {seq} replays differently: another program or rule set wrote it")
+            table.restore(snapshot[1])
+            begun = snapshot[0]
+        except (KeyError, TypeError, ValueError) as error:
+            table, passed_over = new_table(), f"snapshot {snapshot[0]}: {type(error).__name__}: {error}"
+    count = 0
+    for seq, record, faces in journal.replay(begun):
+        _replay(table, seq, record, faces)
         count += 1
-    return count
+    return table, Recovery(begun, count, passed_over)
+
+
+def _replay(table: Table, seq: int, record: Plain, faces: bytes) -> None:
+    try:
+        item = input_from(record["input"], faces)
+        if isinstance(item, Snapshot) and item.state.get("format") != SNAPSHOT_FORMAT:
+            return  # another version remembered in another form
+        outcome = table.handle(item, seq, record["at"])
+        again = outcome_record(record["at"], record["input"], outcome, table.game.phase)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RecoveryError(f"record {seq} cannot be replayed ({type(error).__name__})") from None
+    if essence(again) != essence(record):
+        raise RecoveryError(f"record {seq} replays differently: another program or rule set wrote it")
 
 
 class Engine:
@@ -115,6 +154,7 @@ class Engine:
         self._held: list[Input] = []
         self._held_since = 0
         self._retry_at: int | None = None
+        self._snapshot_at = journal.next_seq + SNAPSHOT_EVERY
         self.committed = 0
 
     # --- what comes in --------------------------------------------------------------------
@@ -269,7 +309,15 @@ class Engine:
             raise FailStop(f"an input could not be committed: {type(error).__name__}: {error}") from error
         self.committed = self.journal.next_seq - 1
         self._perform(inputs, outcomes)
+        self._remember()
         return records
+
+    def _remember(self) -> None:
+        """A snapshot now and then, between rounds."""
+        if self.committed < self._snapshot_at or not self.table.at_rest or self._held:
+            return
+        self._snapshot_at = self.journal.next_seq + SNAPSHOT_EVERY
+        self._take([Snapshot(self.table.snapshot())])
 
     def _journal(self, inputs: list[Input]) -> tuple[list[Outcome], list[Plain]]:
         outcomes, records = [], []
@@ -287,7 +335,8 @@ class Engine:
         if isinstance(item, FromDevice):
             epoch = self.table.rig.devices[item.device].epoch
             return Entry(seq, record, faces, item.device, epoch, item.ordinal)
-        return Entry(seq, record, faces, key=item.key if isinstance(item, Act) else "")
+        key = item.key if isinstance(item, Act) else ""
+        return Entry(seq, record, faces, key=key, snapshot=isinstance(item, Snapshot))
 
     def _perform(self, inputs: list[Input], outcomes: list[Outcome]) -> None:
         """Only now: acknowledge the devices, tell them what to do."""

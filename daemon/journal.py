@@ -56,6 +56,7 @@ class Entry(NamedTuple):
     epoch: int = 0
     ordinal: int = 0
     key: str = ""
+    snapshot: bool = False  # recovery may begin after it
 
 
 class Journal(Protocol):
@@ -179,6 +180,8 @@ class SqliteJournal:
         if "outbox" in entry.record:
             rows = [(seq, line, *row) for line, row in enumerate(entry.record["outbox"])]
             self._db.executemany("INSERT INTO outbox VALUES (?, ?, ?, ?, ?)", rows)
+        if entry.snapshot:
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(seq),))
         for effect in entry.record.get("effects", ()):
             if effect["effect"] == "round-closed":
                 row = (effect["id"], seq, effect["outcome"], encode(effect["summary"]))
@@ -205,9 +208,18 @@ class SqliteJournal:
         row = self._db.execute("SELECT seq, record FROM records WHERE act_key = ?", (key,)).fetchone()
         return {"seq": row[0], **decode(row[1])} if row else None
 
-    def replay(self) -> Iterator[tuple[int, Plain, bytes]]:
-        """Every record with its faces in clear, in order."""
-        for seq, record, sealed in self._db.execute("SELECT seq, record, sealed FROM records ORDER BY seq"):
+    def latest_snapshot(self) -> tuple[int, Plain] | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'snapshot'").fetchone()
+        if row is None:
+            return None
+        seq = int(row[0])
+        record = self._db.execute("SELECT record FROM records WHERE seq = ?", (seq,)).fetchone()
+        return seq, decode(record[0])["input"]["state"]
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, Plain, bytes]]:
+        """Every record later than ``after`` with its faces in clear, in order."""
+        rows = "SELECT seq, record, sealed FROM records WHERE seq > ? ORDER BY seq"
+        for seq, record, sealed in self._db.execute(rows, (after,)):
             yield seq, decode(record), self._sealer.open(seq, sealed) if sealed else NO_FACES
 
     def rounds(self, last: int) -> list[Plain]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from daemon.games.desk import Act, Effect, Note, RoundClosed, ToDevice
-from daemon.table import FromDevice, Input, LinkChanged, Outcome, Started
+from daemon.table import FromDevice, Input, LinkChanged, Outcome, Snapshot, Started
 from drivers import base
 from drivers.cards import DECK, FaceDownCard
 
@@ -86,6 +86,8 @@ def input_record(item: Input) -> tuple[Plain, bytes]:
         return _act_record(item)
     if isinstance(item, LinkChanged):
         return {"kind": "link", **_values(item)}, b""
+    if isinstance(item, Snapshot):
+        return {"kind": "snapshot", "state": item.state}, b""
     return _started_record(item), b""
 
 
@@ -162,11 +164,16 @@ def _read_started(plain: Plain, faces: bytes) -> Started:
     return Started(**plain | lists)
 
 
+def _read_snapshot(plain: Plain, faces: bytes) -> Snapshot:
+    return Snapshot(plain["state"])
+
+
 _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
     "device": _read_device,
     "act": _read_act,
     "link": _read_link,
     "started": _read_started,
+    "snapshot": _read_snapshot,
 }
 
 

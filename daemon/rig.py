@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, get_args
 
 from drivers.base import Display, NumberedCommand
 
-COMMAND_IDS = 0xFFFF
+COMMAND_IDS: Final = 0xFFFF
+_COMMANDS: Final[Mapping[str, type[NumberedCommand]]] = {
+    kind.__name__: kind for kind in get_args(NumberedCommand)
+}
 
 
 @dataclass(slots=True)
@@ -127,6 +131,55 @@ class Rig:
     def bar(self, device: str, clause: str) -> None:
         self.devices[device].barred = clause
 
+    def snapshot(self) -> dict[str, object]:
+        """Everything, in plain JSON values."""
+        return {
+            "devices": [_device_plain(device) for device in self.devices.values()],
+            "mode": self.mode,
+            "shuffler": self.shuffler,
+            "wanted": _display_plain(self.wanted),
+            "shows": _display_plain(self.shows) if self.shows else None,
+            "told": [
+                [device, type(command).__name__, asdict(command)] for device, command in self.told.values()
+            ],
+            "last_command_id": self.last_command_id,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Be as when ``state`` was taken. Raises KeyError, ValueError or TypeError for another form."""
+        devices = [_device_from(plain) for plain in state["devices"]]
+        self.devices.clear()
+        self.devices.update({device.id: device for device in devices})
+        self.mode, self.shuffler = state["mode"], state["shuffler"]
+        self.wanted = _display_from(state["wanted"])
+        self.shows = _display_from(state["shows"]) if state["shows"] else None
+        commands = [(device, _COMMANDS[kind](**values)) for device, kind, values in state["told"]]
+        self.told = {command.command_id: (device, command) for device, command in commands}
+        self.last_command_id = state["last_command_id"]
+
     def next_command_id(self) -> int:
         self.last_command_id = self.last_command_id % COMMAND_IDS + 1
         return self.last_command_id
+
+
+def _device_plain(device: Device) -> dict[str, object]:
+    faults = [[code, text] for code, text in device.faults.items()]
+    program = {"pinned": list(device.pinned), "accepted": list(device.accepted) if device.accepted else None}
+    return asdict(device) | program | {"faults": faults}
+
+
+def _device_from(plain: Mapping[str, Any]) -> Device:
+    device = Device(**plain)
+    device.pinned = tuple(plain["pinned"])
+    device.accepted = tuple(plain["accepted"]) if plain["accepted"] else None
+    device.faults = dict(plain["faults"])
+    return device
+
+
+def _display_plain(display: Display) -> list[object]:
+    return [display.meter, display.announcement, list(display.pages)]
+
+
+def _display_from(plain: Sequence[Any]) -> Display:
+    meter, announcement, pages = plain
+    return Display(meter, announcement, tuple(pages))

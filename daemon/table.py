@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from daemon.games.desk import (
     Act,
@@ -42,6 +43,8 @@ from drivers.base import (
     SignDiffers,
     SignShows,
 )
+
+SNAPSHOT_FORMAT: Final = 1
 
 
 class InvariantBroken(Exception):
@@ -94,7 +97,15 @@ class Started:
     pinned: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-Input = Act | FromDevice | LinkChanged | Started
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that the table remembers at rest: recovery begins at the newest one, and any replay that
+    comes to it is compared with it."""
+
+    state: Mapping[str, Any]
+
+
+Input = Act | FromDevice | LinkChanged | Started | Snapshot
 
 
 @dataclass(slots=True)
@@ -168,8 +179,42 @@ class Table:
             self._from_device(item, desk)
         elif isinstance(item, LinkChanged):
             self._link_changed(item, desk)
-        else:
+        elif isinstance(item, Started):
             self._started(item, desk)
+        elif item.state != self.snapshot():
+            raise InvariantBroken("the snapshot is not what this table remembers")
+
+    # --- what it remembers ----------------------------------------------------------------
+
+    @property
+    def at_rest(self) -> bool:
+        """No round is open: :meth:`snapshot` may be taken."""
+        return self.game.at_rest
+
+    def snapshot(self) -> dict[str, object]:
+        """Everything, in plain JSON values. Raises RuntimeError while a round is open."""
+        return {
+            "format": SNAPSHOT_FORMAT,
+            "game": self.game.snapshot(),
+            "rig": self.rig.snapshot(),
+            "faults": [[f.code, f.text, f.cleared_by, f.since] for f in self.faults.values()],
+            "balances": {account: amount for account, amount in sorted(self.balances.items()) if amount},
+            "simulated": list(self.simulated),
+            "started": self.started,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Be as when ``state`` was taken. Raises KeyError, ValueError or TypeError for another form."""
+        if state["format"] != SNAPSHOT_FORMAT:
+            raise ValueError(f"a snapshot of form {state['format']}")
+        self.game.restore(state["game"])
+        self.rig.restore(state["rig"])
+        self.faults.clear()
+        self.faults.update({row[0]: Fault(*row) for row in state["faults"]})
+        self.balances.clear()
+        self.balances.update(state["balances"])
+        self.simulated = tuple(state["simulated"])
+        self.started = state["started"]
 
     # --- money and sign -------------------------------------------------------------------
 

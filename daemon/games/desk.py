@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from drivers.base import Command, Display
 
@@ -251,6 +251,16 @@ class Game(Protocol):
 
         ``balances`` are the table's accounts in minor units.
         """
+
+    @property
+    def at_rest(self) -> bool:
+        """No round is open, so that no card and no bet is anywhere: a snapshot can be taken."""
+
+    def snapshot(self) -> dict[str, object]:
+        """All that the game remembers at rest, in plain JSON values; no card is in it."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Be as when ``state`` was taken. Raises KeyError, ValueError or TypeError for another form."""
 
     def view(self) -> dict[str, object]:
         """The present state for staff, face-down cards null."""

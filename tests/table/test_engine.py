@@ -6,20 +6,21 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daemon import journal as journals
 from daemon import records
 from daemon.clock import FakeClock
-from daemon.engine import Engine, FailStop, Port, RecoveryError, recover
+from daemon.engine import SNAPSHOT_EVERY, Engine, FailStop, Port, Recovery, RecoveryError, recover
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
 from daemon.games.machine import Row, build
 from daemon.links.base import Cause
 from daemon.rig import Device, Rig
 from daemon.sealer import Sealer, SealError
 from daemon.supervisor import LinkLife
-from daemon.table import Started, Table
+from daemon.table import InvariantBroken, Started, Table
 from drivers.base import (
     CardDrawn,
     Command,
@@ -86,6 +87,14 @@ class Coin:
     def check(self, balances: Mapping[str, int]) -> list[str]:
         return [] if balances["house"] == self.flips else ["the house lost a flip"]
 
+    at_rest = True
+
+    def snapshot(self) -> dict[str, object]:
+        return {"phase": self.phase, "flips": self.flips}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.state, self.flips = Side(state["phase"]), state["flips"]
+
     def view(self) -> dict[str, object]:
         return {"flips": self.flips}
 
@@ -143,6 +152,7 @@ class Recorded:
         self.append = inner.append
         self.rollback = inner.rollback
         self.replay = inner.replay
+        self.latest_snapshot = inner.latest_snapshot
         self.close = inner.close
 
     @property
@@ -157,6 +167,11 @@ class Recorded:
         self.story.append("committed")
 
 
+def coin_table() -> Table:
+    devices = {name: Device(name, name) for name in ("shoe", "sign")}
+    return Table("T", Coin(), Rig(devices, "shoe"))
+
+
 class Bench:
     """A coin table on a real journal file."""
 
@@ -167,9 +182,8 @@ class Bench:
         if not path.exists():
             journals.create(path, journals.header_bytes("T", "coin", "2026-01-01T00:00:00.000000Z", ()))
         self.journal = Recorded(journals.open_journal(path, Sealer(key)), self.story)
-        devices = {name: Device(name, name) for name in ("shoe", "sign")}
-        self.table = Table("T", Coin(), Rig(devices, "shoe"))
-        self.replayed = recover(self.table, self.journal)
+        self.table, self.recovery = recover(coin_table, self.journal)
+        devices = self.table.rig.devices
         self.clock = FakeClock()
         ports = {
             name: Port(name, Script(name, self.story), LinkLife(name, name, None), "script", "memory")
@@ -268,7 +282,7 @@ def test_a_later_version_may_say_the_same_in_other_words(bench: Bench, path: Pat
     bench.journal.inner._db.execute("UPDATE records SET record = replace(record, 'only flips', 'flips')")
     bench.journal.close()
     again = Bench(path)
-    assert again.replayed == 4
+    assert again.recovery == Recovery(0, 4)
     again.journal.close()
 
 
@@ -319,7 +333,7 @@ def test_a_restart_goes_on_where_the_journal_ends(bench: Bench, path: Path) -> N
     records = bench.engine.committed
     bench.journal.close()
     again = Bench(path)
-    assert again.replayed == records
+    assert again.recovery.replayed == records
     assert again.table.view()["flips"] == view["flips"] == 2
     assert "resumed shoe" in again.story  # the lock's outcome is unknown: asked for, not repeated
     assert ("sign", b"2 FLIPS") in again.sent
@@ -390,3 +404,51 @@ def test_f02_a_damaged_or_foreign_file_is_refused_and_kept(tmp_path: Path) -> No
         journals.open_journal(other, Sealer(b"k" * 32))
     with pytest.raises(FileExistsError):
         journals.create(other, b"{}")
+
+
+# --- snapshots -------------------------------------------------------------------------------
+
+
+def flip_often(bench: Bench, times: int = SNAPSHOT_EVERY) -> None:
+    for _ in range(times):
+        bench.engine.act(Act("flip"))
+
+
+def test_a_recovery_begins_at_the_newest_snapshot(bench: Bench, path: Path) -> None:
+    flip_often(bench, 2 * SNAPSHOT_EVERY + 20)
+    snapshots = [seq for seq, record, _ in bench.journal.replay() if record["input"]["kind"] == "snapshot"]
+    assert len(snapshots) == 2
+    last, view = bench.engine.committed, bench.table.view()
+    bench.journal.close()
+    again = Bench(path)
+    assert again.recovery == Recovery(snapshots[-1], last - snapshots[-1])
+    assert again.recovery.replayed < SNAPSHOT_EVERY
+    assert again.table.view()["flips"] == view["flips"]
+    flip_often(again, 3)
+    assert again.table.balances["house"] == again.table.game.flips  # type: ignore[attr-defined]
+    again.journal.close()
+
+
+def test_a_replay_from_the_beginning_is_compared_with_every_snapshot(bench: Bench, path: Path) -> None:
+    flip_often(bench)
+    db = bench.journal.inner._db
+    db.execute("DELETE FROM meta WHERE key = 'snapshot'")
+    db.execute("""UPDATE records SET record = replace(record, '"flips":4', '"flips":5') WHERE seq > 400""")
+    bench.journal.close()
+    with pytest.raises(InvariantBroken, match="snapshot"):
+        Bench(path)
+
+
+def test_a_snapshot_of_another_form_costs_time_and_nothing_else(
+    bench: Bench, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flip_often(bench)
+    flips, last = bench.table.view()["flips"], bench.engine.committed
+    bench.journal.close()
+    monkeypatch.setattr("daemon.table.SNAPSHOT_FORMAT", 2)
+    monkeypatch.setattr("daemon.engine.SNAPSHOT_FORMAT", 2)
+    again = Bench(path)
+    assert (again.recovery.snapshot, again.recovery.replayed) == (0, last)
+    assert "a snapshot of form 1" in again.recovery.passed_over
+    assert again.table.view()["flips"] == flips
+    again.journal.close()

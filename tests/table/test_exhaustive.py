@@ -51,7 +51,7 @@ class State(NamedTuple):
     books: dict[str, Any]
 
 
-BY_REFERENCE: Final = ("rules", "authority", "_prizes", "_rules_in_force")
+BY_REFERENCE: Final = ("rules", "authority", "_prizes", "rules_in_force")
 BOOKS: Final = (
     "seen",
     "seq",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from daemon.games.caribbean import programme, views
+from daemon.games.caribbean import programme, rest, views
 from daemon.games.caribbean.dealing import Dealing
 from daemon.games.caribbean.house import House
 from daemon.games.caribbean.rows import CORRECT, KNOWN_ACTS, LIVE, NEWS, REFUSALS, ROWS, WITHDRAW, Phase
@@ -97,6 +97,17 @@ class Caribbean(House, Dealing, Slips):
         if self.round is None and any(balances[account] for account in _LAYOUT):
             broken.append("bets lie on the layout and no round is open")
         return broken
+
+    @property
+    def at_rest(self) -> bool:
+        return self.round is None
+
+    def snapshot(self) -> dict[str, object]:
+        return {"phase": self.phase, **rest.remembered(self)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        rest.take_up(self, state)
+        self.state = Phase(state["phase"])
 
     def view(self) -> dict[str, object]:
         return views.state(self)

@@ -16,8 +16,8 @@ class House(Memory):
 
     def adopt(self, rules: str, desk: Desk) -> None:
         configured = rules_from(rules)
-        if not self._rules_in_force:
-            self._play_by(configured)
+        if not self.rules_in_force:
+            self.play_by(configured)
         if configured == self.rules:
             desk.unlatch("rules-differ")
             return
@@ -35,7 +35,7 @@ class House(Memory):
         """Between rounds only; before and after are in the record (CS-13)."""
         new, before = rules_from(act.text("rules")), self.fingerprint
         changes = "; ".join(self.rules.changes(new))
-        self._play_by(new)
+        self.play_by(new)
         desk.unlatch("rules-differ")
         desk.note("CS-13", f"rule set {before[:16]} -> {self.fingerprint[:16]}: {changes}")
 

@@ -42,8 +42,8 @@ class Memory:
 
     def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
         self._given_authority = authority
-        self._play_by(rules)
-        self._rules_in_force = False  # until the first record of the journal tells them
+        self.play_by(rules)
+        self.rules_in_force = False  # until the first record of the journal tells them
         self.meter = Meter()
         self.round: Round | None = None
         self.last_round_id = 0
@@ -55,12 +55,13 @@ class Memory:
         self.announcement = ""
         self.stopped = ""  # the shuffler that was told to stop its deal
 
-    def _play_by(self, rules: CaribbeanRules) -> None:
+    def play_by(self, rules: CaribbeanRules) -> None:
+        """These rules are in force from now on."""
         self.rules = rules
         self.fingerprint = rules.fingerprint()
         self._prizes = programme.prize_pages(rules)
         self.authority = self._given_authority or LocalPool(rules.jackpot)
-        self._rules_in_force = True
+        self.rules_in_force = True
 
     @property
     def _now(self) -> Round:
