@@ -141,7 +141,8 @@ def _box_row(box: View) -> Sequence[object]:
 
 def jackpot(view: View) -> None:
     """``feltd jackpot``."""
-    proven = "proven" if view["sign"]["proven"] else "not proven"
+    unproven = "not proven" if view["sign"].get("readable", True) else "told; it cannot be read back"
+    proven = "proven" if view["sign"]["proven"] else unproven
     _print(f"Sign: {view['sign']['wanted']['meter']} ({proven})", style="bold")
     amounts = {key: value for key, value in view["pool"].items() if key != "hits"}
     _table("Pool", ("what", "amount"), ((key, _amount(value)) for key, value in amounts.items()))

@@ -147,6 +147,7 @@ def test_cs01_a_sign_that_cannot_be_read_back_counts_as_shown_while_it_is_there(
     floor.do("open-table")
     floor.shuffle()
     floor.do("open-betting")
+    assert floor.table.view()["sign"]["proven"] is False  # type: ignore[index]
     floor.link("sign", False)
     assert not floor.table.rig.sign_is_current()
 
@@ -182,3 +183,44 @@ def test_a_shuffle_proof_is_unaffected_by_the_shoe_s_line() -> None:
     floor.do("shuffle")
     floor.tell("SH-1", ShuffleDone(1, 52))
     assert floor.table.rig.source_proves()
+
+
+# --- a shuffler that counts nothing --------------------------------------------------------------
+
+
+def uncounted() -> Floor:
+    floor = Floor(mode="shuffler")
+    floor.open()
+    floor.do("shuffle")
+    floor.tell("SH-1", ShuffleDone(1, 0))
+    return floor
+
+
+def test_cs03_a_machine_that_does_not_count_proves_nothing_until_the_dealer_has_counted() -> None:
+    floor = uncounted()
+    assert floor.refused("open-betting").startswith("CS-03")
+    floor.do("count", cards=52)
+    floor.do("open-betting")
+
+
+def test_cs03_a_wrong_count_of_the_shuffled_deck_asks_for_another_shuffle() -> None:
+    floor = uncounted()
+    floor.do("count", cards=51)
+    assert floor.table.faults["shuffle-count"].cleared_by == "shuffle"
+    assert "51 cards were counted in SH-1" in floor.refused("open-betting")
+    floor.do("shuffle")
+    floor.tell("SH-1", ShuffleDone(2, 0))
+    floor.do("count", cards=52)
+    assert not floor.table.faults
+    floor.do("open-betting")
+
+
+def test_cs03_the_deck_shuffled_while_bets_lie_is_counted_too() -> None:
+    floor = uncounted()
+    floor.do("count", cards=52)
+    floor.do("open-betting")
+    floor.do("ante", box=1, amount=10_000)
+    assert floor.refused("count", cards=52).startswith("CS-07")
+    floor.do("shuffle")
+    floor.tell("SH-1", ShuffleDone(2, 0))
+    floor.do("count", cards=52)

@@ -90,6 +90,10 @@ class House(Memory):
             return
         if desk.devices.barred(news.device):
             return  # a machine that failed proves nothing until it is taken back (CS-11d)
+        if not done.counted:
+            self.deck = DeckProof(shuffler=news.device, uncounted=True)
+            desk.note("CS-03", f"{news.device} does not count: count cards= of the shuffled deck")
+            return
         if done.counted != DECK_SIZE:
             self.deck = DeckProof()
             text = f"{news.device} counted {done.counted} cards, not {DECK_SIZE}"
@@ -107,6 +111,25 @@ class House(Memory):
     def may_count(self, act: Act, desk: Desk) -> None:
         if not 0 <= act.number("cards") <= DECK_SIZE * 2:
             raise Refused("a stub has 0 to 52 cards", "CS-07", "count the cards left in the shoe")
+
+    def may_count_deck(self, act: Act, desk: Desk) -> None:
+        self.may_count(act, desk)
+        if not self.deck.uncounted:
+            raise Refused("cards are counted when all hands are known", "CS-07")
+
+    def deck_is_uncounted(self, act: Act, desk: Desk) -> bool:
+        return self.deck.uncounted
+
+    def count_deck(self, act: Act, desk: Desk) -> None:
+        """The dealer's count stands for that of a machine that has none (CS-03)."""
+        counted, shuffler = act.number("cards"), self.deck.shuffler
+        if counted == DECK_SIZE:
+            self.deck = DeckProof(shuffler=shuffler)
+            self._deck_is_whole(desk)
+            return
+        self.deck = DeckProof()
+        text = f"{counted} cards were counted in {shuffler}, not {DECK_SIZE}"
+        desk.latch("shuffle-count", text, "shuffle")
 
     def count_before_settling(self, act: Act, desk: Desk) -> None:
         """What is left in the shoe tells whether every card that left it was heard of (CS-07)."""

@@ -88,7 +88,8 @@ class Memory:
     def _deck_proven(self, desk: Desk) -> bool:
         if desk.devices.mode == "shoe":
             return self.deck.shuffled and self.deck.cut
-        return bool(self.deck.shuffler) and self.deck.shuffler == desk.devices.shuffler
+        proof = self.deck
+        return bool(proof.shuffler) and not proof.uncounted and proof.shuffler == desk.devices.shuffler
 
     def forget_proof(self, item: GameInput, desk: Desk) -> None:
         if desk.devices.mode == "shuffler":

@@ -124,7 +124,8 @@ class DeckProof:
 
     shuffled: bool = False
     cut: bool = False
-    shuffler: str = ""  # the machine whose completed shuffle of 52 this is
+    shuffler: str = ""  # the machine whose completed shuffle this is
+    uncounted: bool = False  # that machine counts nothing: the dealer does, before it is a proof
 
 
 @dataclass(slots=True)
