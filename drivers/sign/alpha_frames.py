@@ -24,6 +24,21 @@ PRIORITY: Final = "0"  # label of the TEXT that covers everything; it needs no m
 MIDDLE_LINE: Final = " "
 HOLD: Final = "b"
 
+# Every command there is. What O and T hold is not described further: their data is passed as it is.
+COMMANDS: Final = {
+    "A": "write TEXT",
+    "B": "read TEXT",
+    "E": "write SPECIAL",
+    "F": "read SPECIAL",
+    "G": "write STRING",
+    "H": "read STRING",
+    "I": "write small DOTS",
+    "J": "read small DOTS",
+    "O": "bulletin",
+    "T": "time-out message",
+}
+_WITHOUT_LABEL: Final = ("O", "T")
+
 CLEAN_STATUS: Final = 0x40
 STATUS_BITS: Final = {
     0x20: "illegal command",
@@ -89,6 +104,29 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its letter in :data:`COMMANDS`, the label of a file or (E, F) the function, and data."""
+
+    code: str
+    label: str = ""
+    data: bytes = b""
+
+    def encode(self) -> bytes:
+        """The command's bytes. Raises ValueError for one that there is not, and for an empty memory map."""
+        if self.code not in COMMANDS or (self.code in _WITHOUT_LABEL) is bool(self.label):
+            raise ValueError(f"not a command: {self.code!r} {self.label!r}")
+        return _sendable(self.code.encode("ascii") + (_label(self.label) if self.label else b"") + self.data)
+
+    @classmethod
+    def decode(cls, command: bytes) -> Command:
+        """The command of these bytes. Raises BadFrame."""
+        code, label = command[:1].decode("ascii", "replace"), command[1:2].decode("ascii", "replace")
+        if code not in COMMANDS or (code not in _WITHOUT_LABEL and not label):
+            raise BadFrame("no such command")
+        return cls(code, "", command[1:]) if code in _WITHOUT_LABEL else cls(code, label, command[2:])
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """What lay between ``01`` and ``04``. ``checked`` is True when every command carried its checksum."""
 
@@ -122,13 +160,34 @@ def ending(command: bytes) -> bytes:
     """The rest of a frame after :func:`header`: the command, its checksum, ``04``.
 
     Clearing the priority text goes without a checksum, as recorded from a real sign. Raises
-    ValueError for ``E$`` alone, which would erase the sign, and for bytes that frame or are not 7 bits.
+    ValueError for a memory map without records, which would erase the sign, and for bytes that frame or
+    are not 7 bits.
     """
-    if not command or command == _ERASE_MEMORY:
+    return _summed(command) + EOT
+
+
+def nested(commands: Sequence[bytes], sign_type: str = "Z", address: str = "00") -> tuple[bytes, ...]:
+    """Several commands in one frame, in pieces: 100 ms belong after each piece but the last, because it
+    ends with ``02``. Raises ValueError as :func:`header` and :func:`ending` do, and for no command."""
+    if not commands:
+        raise ValueError("a frame holds at least one command")
+    *before, last = map(_summed, commands)
+    return header(sign_type, address), *(command + STX for command in before), last + EOT
+
+
+def _summed(command: bytes) -> bytes:
+    _sendable(command)
+    return command if command == CLEAR_PRIORITY else command + ETX + checksum(command)
+
+
+def _sendable(command: bytes) -> bytes:
+    """Every command that leaves here came through this. A map that a sign might read as an empty one
+    is refused too: each of its records must be one."""
+    if not command or max(command) >= 0x80 or any(mark in command for mark in (b"\0", SOH, STX, ETX, EOT)):
+        raise ValueError("a command holds only 7-bit bytes, at least one, and none that frames it")
+    if command.startswith(_ERASE_MEMORY) and not parse_memory(command[2:]):
         raise ValueError("an empty memory map erases the sign")
-    if max(command) >= 0x80 or any(mark in command for mark in (b"\0", SOH, STX, ETX, EOT)):
-        raise ValueError("a command holds only 7-bit bytes, and none that frames it")
-    return command + EOT if command == CLEAR_PRIORITY else command + ETX + checksum(command) + EOT
+    return command
 
 
 def memory_map(allocations: Sequence[Allocation]) -> bytes:
@@ -194,6 +253,39 @@ def run_sequence(labels: str) -> bytes:
     return b"E.TU" + b"".join(map(_label, labels))
 
 
+def parse_run_sequence(data: bytes) -> str:
+    """The labels in the data of ``E.``, after run time and lock. Raises BadFrame."""
+    if len(data) < 2 or max(data) >= 0x80:
+        raise BadFrame("run sequence")
+    return data[2:].decode("ascii")
+
+
+def write_dots(label: str, rows: Sequence[str]) -> bytes:
+    """``I`` label, height and width in hex, then every row and ``0D``: a picture for small DOTS.
+
+    A character is a dot: ``0`` dark, ``1`` to ``8`` a colour. At most 31 rows of 255. No recorded picture
+    has confirmed this layout. Raises ValueError.
+    """
+    width = len(rows[0]) if rows else 0
+    even = all(len(row) == width and set(row) <= set("012345678") for row in rows)
+    if not (0 < len(rows) <= 0x1F and 0 < width <= 0xFF and even):
+        raise ValueError("a picture has 1 to 31 even rows of 1 to 255 dots from 0 to 8")
+    picture = "".join(row + "\r" for row in rows)
+    return b"I" + _label(label) + f"{len(rows):02X}{width:02X}{picture}".encode("ascii")
+
+
+def parse_dots(data: bytes) -> tuple[str, ...]:
+    """The rows of a picture, from its height on. Raises BadFrame."""
+    rows = tuple(row.decode("ascii", "replace") for row in data[4:].split(b"\r")[:-1])
+    try:
+        again = write_dots("A", rows)
+    except ValueError:
+        raise BadFrame("picture") from None
+    if again[2:] != data:
+        raise BadFrame("picture")
+    return rows
+
+
 def read_text(label: str) -> bytes:
     """``B`` label: asks for a TEXT; the answer is written ``A`` label data."""
     return b"B" + _label(label)
@@ -204,9 +296,14 @@ def read_string(label: str) -> bytes:
     return b"H" + _label(label)
 
 
+def read_dots(label: str) -> bytes:
+    """``J`` label: asks for a picture; the answer is written ``I`` label data."""
+    return b"J" + _label(label)
+
+
 def is_read(command: bytes) -> bool:
     """Whether the sign answers this command."""
-    return command[:1] in (b"B", b"F", b"H")
+    return command[:1] in (b"B", b"F", b"H", b"J")
 
 
 def answer_prefix(read: bytes) -> bytes:

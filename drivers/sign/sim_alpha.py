@@ -24,8 +24,10 @@ from drivers.sign.alpha_frames import (
     BadFrame,
     Frame,
     checksum,
+    parse_dots,
     parse_frame,
     parse_memory,
+    parse_run_sequence,
     split_pages,
     status_names,
 )
@@ -213,7 +215,11 @@ class AlphaSim:
             b"F": self._read_special,
             b"G": self._write_string,
             b"H": self._read_string,
+            b"I": self._write_dots,
+            b"J": self._read_dots,
         }
+        if command[:1] in (b"O", b"T"):
+            return []  # a bulletin and a time-out message are taken; what they show is not simulated
         act = commands.get(command[:1])
         if act is None or len(command) < 2:
             self._errors |= ILLEGAL
@@ -234,14 +240,30 @@ class AlphaSim:
         if room:  # what does not fit empties the string
             self._files[label] = data if len(data) <= min(room, LONGEST_STRING) else b""
 
+    def _write_dots(self, label: str, data: bytes) -> None:
+        try:
+            rows = parse_dots(data)
+        except BadFrame:
+            self._errors |= ILLEGAL
+            return
+        if len(rows) << 8 | len(rows[0]) == self._room(label, "D"):
+            self._files[label] = data
+
     def _write_special(self, function: str, data: bytes) -> None:
         if function == "$":
             self._allocate(data)
         elif function == ".":
-            self._run = data
+            self._sequence(data)
         elif function == "4":
             self._errors = CLEAN_STATUS
         elif function != ",":
+            self._errors |= ILLEGAL
+
+    def _sequence(self, data: bytes) -> None:
+        try:
+            parse_run_sequence(data)
+            self._run = data
+        except BadFrame:
             self._errors |= ILLEGAL
 
     def _allocate(self, data: bytes) -> None:
@@ -261,6 +283,9 @@ class AlphaSim:
 
     def _read_string(self, label: str, data: bytes) -> list[Send]:
         return self._answer_file(b"G", label, "B")
+
+    def _read_dots(self, label: str, data: bytes) -> list[Send]:
+        return self._answer_file(b"I", label, "D")
 
     def _answer_file(self, command: bytes, label: str, kind: str) -> list[Send]:
         if not self._room(label, kind) and not self._answers_unallocated:
@@ -292,7 +317,7 @@ class AlphaSim:
 
     def _pages(self) -> list[str]:
         """The visible text of every page, in the order they are shown."""
-        labels = self._run[2:].decode("ascii")
+        labels = parse_run_sequence(self._run)
         pages = (page for label in labels for page in split_pages(self._file(label, "A")))
         return [visible(self._called(page)) for page in pages]
 

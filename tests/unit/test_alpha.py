@@ -10,19 +10,29 @@ from drivers.sign.alpha import MEMORY
 from drivers.sign.alpha_frames import (
     CLEAR_ERRORS,
     CLEAR_PRIORITY,
+    COMMANDS,
+    ETX,
     READ_STATUS,
     SOFT_RESET,
+    STX,
     Allocation,
     BadFrame,
+    Command,
     Frame,
     FrameReader,
+    answer_prefix,
     checksum,
     ending,
     header,
+    is_read,
     memory_map,
+    nested,
     pages_data,
+    parse_dots,
     parse_frame,
     parse_memory,
+    parse_run_sequence,
+    read_dots,
     read_string,
     read_text,
     run_sequence,
@@ -31,6 +41,7 @@ from drivers.sign.alpha_frames import (
     status_of,
     string_data,
     text_data,
+    write_dots,
     write_string,
     write_text,
 )
@@ -214,3 +225,168 @@ def test_b04_after_any_noise_the_next_frame_is_read(chunks: list[bytes]) -> None
 
 def test_a_frame_without_end_is_given_up() -> None:
     assert _fed(header() + b"A" * 5000, header() + ending(TEST))[0] == "too long"
+
+
+# --- every command of the section ------------------------------------------------------------
+
+EVERY_COMMAND = {
+    "A": (Command("A", "B", b"\x1b bHI"), b"AB\x1b bHI"),
+    "B": (Command("B", "0"), b"B0"),
+    "E": (Command("E", "4"), b"E4"),
+    "F": (Command("F", "$"), b"F$"),
+    "G": (Command("G", "J", b"$1.00"), b"GJ$1.00"),
+    "H": (Command("H", "J"), b"HJ"),
+    "I": (Command("I", "D", b"010211\r"), b"ID010211\r"),
+    "J": (Command("J", "D"), b"JD"),
+    "O": (Command("O", data=b"HELLO"), b"OHELLO"),
+    "T": (Command("T", data=b"NO DATA"), b"TNO DATA"),
+}
+
+
+@pytest.mark.parametrize("code", COMMANDS)
+def test_every_command_is_written_and_read(code: str) -> None:
+    command, wire = EVERY_COMMAND[code]
+    assert command.encode() == wire
+    frame = FrameReader().feed(header() + ending(wire))[-1]
+    assert isinstance(frame, Frame)
+    assert [Command.decode(each) for each in frame.commands] == [command]
+
+
+def test_only_b_f_h_and_j_are_answered_and_by_the_write_before_them() -> None:
+    reads = {code for code, (_, wire) in EVERY_COMMAND.items() if is_read(wire)}
+    assert reads == {"B", "F", "H", "J"}
+    assert [answer_prefix(EVERY_COMMAND[code][1]) for code in "BFHJ"] == [b"A0", b"E$", b"GJ", b"ID"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        Command("Q", "A"),
+        Command("A"),
+        Command("O", "A"),
+        Command("A", "AB"),
+        Command("G", "J", b"\x02"),
+        Command("T", data=b"\x80"),
+    ],
+)
+def test_a_command_that_there_is_not_is_refused(command: Command) -> None:
+    with pytest.raises(ValueError, match=r"not a|7-bit"):
+        command.encode()
+
+
+def test_what_is_no_command_is_a_bad_frame() -> None:
+    for wire in (b"", b"Q", b"A", b"\x80A"):
+        with pytest.raises(BadFrame, match="no such command"):
+            Command.decode(wire)
+
+
+def test_a_picture_is_rows_of_dots() -> None:
+    rows = ("0110", "2002", "0330")
+    assert write_dots("D", rows) == b"ID03040110\r2002\r0330\r"
+    assert parse_dots(write_dots("D", rows)[2:]) == rows
+    assert read_dots("D") == b"JD"
+    for bad in ((), ("",), ("01", "0"), ("9",), ("0",) * 32, ("0" * 256,)):
+        with pytest.raises(ValueError, match="a picture has"):
+            write_dots("D", bad)
+    for wire in (b"", b"0101", b"01020\r", b"010209\r", b"01010", b"02010\r"):
+        with pytest.raises(BadFrame, match="picture"):
+            parse_dots(wire)
+
+
+# --- several commands in one frame -----------------------------------------------------------
+
+
+def test_nested_commands_are_cut_after_every_stx() -> None:
+    pieces = nested([TEST, CLEAR_PRIORITY, READ_STATUS])
+    assert all(piece.endswith(STX) for piece in pieces[:-1])
+    assert not any(STX in piece[:-1] for piece in pieces)
+    assert FrameReader().feed(b"".join(pieces)) == [
+        Frame("Z", "00", (TEST, CLEAR_PRIORITY, READ_STATUS), checked=False)
+    ]
+    assert b"".join(nested([TEST])) == header() + ending(TEST)
+    with pytest.raises(ValueError, match="at least one"):
+        nested([])
+
+
+# --- the empty memory map, which erases the sign ---------------------------------------------
+
+
+def _erases(wire: bytes) -> bool:
+    """Whether any part of the wire is ``E$`` with nothing in it that is a record."""
+    parts = [part.partition(ETX)[0].rstrip(b"\x04") for part in wire.split(STX)[1:]]
+    return any(part.startswith(b"E$") and len(part) < 2 + 11 for part in parts)
+
+
+@pytest.mark.parametrize("data", [b"", b" ", b"AAU0100FF0", b"AAU0100FF00 ", b"AAU0000FF00"])
+def test_no_function_produces_an_empty_or_broken_memory_map(data: bytes) -> None:
+    for produce in (lambda: Command("E", "$", data).encode(), lambda: ending(b"E$" + data)):
+        with pytest.raises(ValueError, match=r"erases|memory record"):
+            produce()
+    with pytest.raises(ValueError, match=r"erases|memory record"):
+        nested([b"E4", b"E$" + data])
+
+
+BYTES = st.binary(max_size=8) | st.sampled_from([b"", b"E$", b"\x02E$", b"AAU0100FF00", b"E$AAU0100FF00"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(BYTES, min_size=1, max_size=4), st.sampled_from("AEGIOT"), st.sampled_from(["", "$", "A", "0"])
+)
+def test_nothing_that_can_be_sent_erases_the_sign(parts: list[bytes], code: str, label: str) -> None:
+    producers = (
+        lambda: header() + ending(parts[0]),
+        lambda: b"".join(nested(parts)),
+        lambda: header() + ending(Command(code, label, parts[0]).encode()),
+        lambda: header() + ending(write_text("A", parts[0])),
+        lambda: header() + ending(write_string("J", parts[0])),
+    )
+    for produce in producers:
+        try:
+            wire = produce()
+        except ValueError:
+            continue
+        assert not _erases(wire)
+
+
+def test_an_erasing_frame_would_be_found() -> None:
+    assert _erases(header() + b"E$\x04")
+    assert _erases(header() + b"A0\x02E$\x0300AB\x04")
+    assert not _erases(header() + ending(memory_map(MEMORY)))
+
+
+# --- answers, and the line -------------------------------------------------------------------
+
+
+def _answered(payload: bytes) -> bytes:
+    """What a sign of type 0 and address 00 sends."""
+    found = FrameReader().feed(bytes(20) + b"\x01000\x02" + payload + ETX + checksum(payload) + b"\x04")
+    assert isinstance(found[-1], Frame)
+    assert found[-1].checked
+    return found[-1].commands[0]
+
+
+def test_the_recorded_answers_are_read_from_the_wire() -> None:
+    memory = Command.decode(_answered(MAP_ANSWER))
+    assert (memory.code, memory.label, len(parse_memory(memory.data))) == ("E", "$", 4)
+    sequence = Command.decode(_answered(b"E.TUABC"))
+    assert parse_run_sequence(sequence.data) == "ABC"
+    for bad in (b"", b"T", b"TU\x80"):
+        with pytest.raises(BadFrame, match="run sequence"):
+            parse_run_sequence(bad)
+
+
+@pytest.mark.parametrize("bit", range(6))
+def test_every_bit_of_the_error_status_has_a_name(bit: int) -> None:
+    names = ["parity", "framing", "time-out", "overflow", "checksum", "illegal command"]
+    assert status_names(0x40 | 1 << bit) == [names[bit]]
+
+
+def test_no_error_has_no_name() -> None:
+    assert status_names(0x40) == []
+
+
+def test_every_byte_is_the_same_with_and_without_a_parity_bit() -> None:
+    """7E1 and 8N1 carry the same frames, since no legal byte needs the eighth bit."""
+    everything = [wire for _, wire in EVERY_COMMAND.values()] + [command for command, _ in VECTORS.values()]
+    assert max(max(header() + ending(command)) for command in everything) < 0x80
