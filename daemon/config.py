@@ -526,6 +526,8 @@ def _device_problems(devices: _Devices, folder: Path, places: dict[Path, str]) -
         except ValueError as error:
             yield f"{key}.link: {error}"
             continue
+        if device.link.startswith("replay:") and not device.simulated:
+            yield f"{key}.simulated: a recording is played: simulated = true"
         port = Path(link.place)
         if port in places:
             yield f"{key}.link: the same file as {places[port]}"

@@ -21,6 +21,7 @@ from daemon.table import (
     FromDevice,
     Input,
     LinkChanged,
+    Noticed,
     Outcome,
     Snapshot,
     Started,
@@ -216,6 +217,10 @@ class Engine:
         return answer(before["seq"], before | {"refusal": refusal, "effects": [], "message": ""}) | {
             "act": act.name
         }
+
+    def notice(self, noticed: Noticed) -> None:
+        """Something about the controller itself, which the table has to know (and to remember)."""
+        self._take([noticed])
 
     def tick(self) -> None:
         """A deadline may have come: links to open, drivers to tick, held events to commit."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from daemon.games.desk import Act, Effect, Note, RoundClosed, ToDevice
-from daemon.table import FromDevice, Input, LinkChanged, Outcome, Snapshot, Started
+from daemon.table import FromDevice, Input, LinkChanged, Noticed, Outcome, Snapshot, Started
 from drivers import base
 from drivers.cards import DECK, FaceDownCard
 
@@ -49,7 +49,7 @@ _EVENT_NAME: Final = {kind: name for name, kind in _EVENTS.items()}
 _COMMAND_NAME: Final = {kind: name for name, kind in _COMMANDS.items()}
 _FIELDS: Final = {
     kind: tuple(field.name for field in fields(kind))
-    for kind in (*_EVENTS.values(), *_COMMANDS.values(), LinkChanged)
+    for kind in (*_EVENTS.values(), *_COMMANDS.values(), LinkChanged, Noticed)
 }
 
 _encoder: Final = msgspec.json.Encoder(order="sorted")
@@ -86,6 +86,8 @@ def input_record(item: Input) -> tuple[Plain, bytes]:
         return _act_record(item)
     if isinstance(item, LinkChanged):
         return {"kind": "link", **_values(item)}, b""
+    if isinstance(item, Noticed):
+        return {"kind": "noticed", **_values(item)}, b""
     if isinstance(item, Snapshot):
         return {"kind": "snapshot", "state": item.state}, b""
     return _started_record(item), b""
@@ -164,6 +166,10 @@ def _read_started(plain: Plain, faces: bytes) -> Started:
     return Started(**plain | lists)
 
 
+def _read_noticed(plain: Plain, faces: bytes) -> Noticed:
+    return Noticed(plain["code"], plain["text"], plain["holds"])
+
+
 def _read_snapshot(plain: Plain, faces: bytes) -> Snapshot:
     return Snapshot(plain["state"])
 
@@ -173,6 +179,7 @@ _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
     "act": _read_act,
     "link": _read_link,
     "started": _read_started,
+    "noticed": _read_noticed,
     "snapshot": _read_snapshot,
 }
 

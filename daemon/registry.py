@@ -9,14 +9,26 @@ from typing import Final, cast
 
 from drivers.base import Simulator
 from drivers.protocol import DeviceProtocol
+from drivers.shoe import angel_eye, bee_tek
 from drivers.shoe import fdp as shoe_fdp
 from drivers.shuffler import fdp as shuffler_fdp
+from drivers.shuffler import reshuffled
 from drivers.sign import alpha as sign_alpha
+from drivers.sign import sas_progressive
 
 GROUP: Final = "feltd.drivers"  # entry points "role.protocol = module:PROTOCOL"
 
 _OURS: Final[Mapping[tuple[str, str], DeviceProtocol]] = {
-    (each.role, each.name): each for each in (shoe_fdp.PROTOCOL, shuffler_fdp.PROTOCOL, sign_alpha.PROTOCOL)
+    (each.role, each.name): each
+    for each in (
+        shoe_fdp.PROTOCOL,
+        angel_eye.PROTOCOL,
+        bee_tek.PROTOCOL,
+        shuffler_fdp.PROTOCOL,
+        reshuffled.PROTOCOL,
+        sign_alpha.PROTOCOL,
+        sas_progressive.PROTOCOL,
+    )
 }
 
 
@@ -78,9 +90,7 @@ def _loaded(point: EntryPoint, role: str, name: str) -> DeviceProtocol:
         found = point.load()
     except Exception as error:
         why = f"cannot be loaded: {type(error).__name__}: {error}"
-        raise ProtocolError(
-            f"{role} protocol {name!r} of {_package(point)} cannot be loaded: {why}"
-        ) from error
+        raise ProtocolError(f"{role} protocol {name!r} of {_package(point)} {why}") from error
     if not isinstance(found, DeviceProtocol) or (found.role, found.name) != (role, name):
         raise ProtocolError(f"{point.value} of {_package(point)} is no DeviceProtocol for {role} {name!r}")
     return found

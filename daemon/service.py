@@ -15,9 +15,11 @@ from daemon.journal import SqliteJournal
 from daemon.links.base import Cause, Link, LinkError
 from daemon.records import Plain
 from daemon.table import Started, Table
+from daemon.watch import Watch
 from drivers.base import MILLISECOND, SECOND, Output, Send
 
 SHORTEST_SLEEP: Final = MILLISECOND  # a deadline that stands still cannot take the processor
+LOOK_EVERY: Final = 1.0  # seconds
 FAREWELL: Final = 1.5  # seconds: how long a paced sign needs for the safe text
 FAREWELL_STEP: Final = 0.02  # seconds
 # Taken back, recorded, or not certain: the journal knows, and only the next process reads it.
@@ -48,6 +50,7 @@ class Service:
         links: Mapping[str, Link],
         clock: Clock,
         log: Log,
+        watch: Watch | None = None,
     ) -> None:
         self.engine = Engine(table, journal, ports, clock, self, log)
         self.journal = journal
@@ -56,6 +59,8 @@ class Service:
         self._links = links
         self._clock = clock
         self._log = log
+        self._watch = watch
+        self._next_look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._alarm: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
@@ -67,13 +72,15 @@ class Service:
         """The first input, then the first look at every link."""
         self._enter(self.engine.start, started)
         self._enter(self.engine.tick)
+        self._look()
 
     def stop(self) -> None:
         """Let nothing in any more. Those who wait are answered."""
         self.over.set()
         self._news.set()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        for timer in (self._alarm, self._next_look):
+            if timer is not None:
+                timer.cancel()
 
     async def finish(self) -> None:
         """Let go of the links; after a failure the sign is first given its safe text."""
@@ -116,6 +123,15 @@ class Service:
         if self.failure is not None:
             raise Stopped(STOPPED_WITHIN)
         return answer
+
+    def _look(self) -> None:
+        """What the controller notices about itself goes the way of every input."""
+        if self._watch is None or self.over.is_set():
+            return
+        for noticed in self._watch.look():
+            self._log("noticed", code=noticed.code, holds=noticed.holds, text=noticed.text)
+            self._enter(self.engine.notice, noticed)
+        self._next_look = self._loop.call_later(LOOK_EVERY, self._look)
 
     async def changed(self, after: int, wait: float) -> None:
         """Return once a record later than ``after`` is committed, or after ``wait`` seconds."""

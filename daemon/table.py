@@ -105,7 +105,19 @@ class Snapshot:
     state: Mapping[str, Any]
 
 
-Input = Act | FromDevice | LinkChanged | Started | Snapshot
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something about the controller itself: its disk, its clock, its archives.
+
+    ``holds`` True: it began, a fault that clears itself; False: it is over; None: it happened once.
+    """
+
+    code: str
+    text: str = ""
+    holds: bool | None = None
+
+
+Input = Act | FromDevice | LinkChanged | Started | Noticed | Snapshot
 
 
 @dataclass(slots=True)
@@ -181,6 +193,8 @@ class Table:
             self._link_changed(item, desk)
         elif isinstance(item, Started):
             self._started(item, desk)
+        elif isinstance(item, Noticed):
+            self._noticed(item, desk)
         elif item.state != self.snapshot():
             raise InvariantBroken("the snapshot is not what this table remembers")
 
@@ -259,6 +273,14 @@ class Table:
         self._tell_sign(desk)
         for name, command in self.rig.told.values():
             desk.effects.append(ToDevice(name, command, resume=True))
+
+    def _noticed(self, item: Noticed, desk: Desk) -> None:
+        if item.holds is None:
+            desk.note("", f"{item.code}: {item.text}")
+        elif item.holds:
+            desk.latch(item.code, item.text, "itself, when it is over")
+        else:
+            desk.unlatch(item.code)
 
     def _link_changed(self, item: LinkChanged, desk: Desk) -> None:
         device = self.rig.devices[item.device]

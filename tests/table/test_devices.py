@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.records import input_from, input_record
-from daemon.table import LinkChanged, Started
+from daemon.table import LinkChanged, Noticed, Started
 from drivers.base import ShuffleDone
 from tests.table.floor import AK_ROUND, Floor
 
@@ -224,3 +224,34 @@ def test_cs03_the_deck_shuffled_while_bets_lie_is_counted_too() -> None:
     floor.do("shuffle")
     floor.tell("SH-1", ShuffleDone(2, 0))
     floor.do("count", cards=52)
+
+
+# --- what the controller notices about itself ------------------------------------------------------
+
+
+def test_f05_no_new_bets_while_the_disk_is_nearly_full_and_the_round_goes_on() -> None:
+    floor = Floor()
+    hands, dealer = AK_ROUND
+    floor.bets(1, 2)
+    floor.take(Noticed("disk-low", "3 MiB are free", True))
+    assert "3 MiB are free" in floor.refused("ante", box=3, amount=10_000)
+    assert "3 MiB are free" in floor.refused("progressive", box=1)
+    floor.play({1: hands[1], 2: hands[2]}, dealer)
+    assert floor.closed[-1]["outcome"] == "settled"
+    floor.shuffle()
+    floor.prove_sign()
+    assert "3 MiB are free" in floor.refused("open-betting")
+    floor.take(Noticed("disk-low", "", False))
+    floor.do("open-betting")
+
+
+def test_h02_a_step_of_the_clock_is_a_note_and_no_fault() -> None:
+    floor = Floor()
+    floor.take(Noticed("clock-stepped", "by +14 days"))
+    assert floor.notes[-1].detail == "clock-stepped: by +14 days"
+    assert not floor.table.faults
+
+
+def test_what_is_noticed_is_recorded() -> None:
+    for item in (Noticed("disk-low", "text", True), Noticed("disk-low", "", False), Noticed("clock", "t")):
+        assert input_from(input_record(item)[0], b"") == item

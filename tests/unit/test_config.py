@@ -212,7 +212,12 @@ WRONG: list[tuple[str, str, str]] = [
     (
         'protocol = "alpha"',
         'protocol = "fdp"',
-        "devices.sign.protocol: must be 'alpha' for a sign, not 'fdp'",
+        "devices.sign.protocol: must be 'alpha' or 'sas_progressive' for a sign, not 'fdp'",
+    ),
+    (
+        'link = "sign.tty"\nsimulated = true',
+        'link = "replay:///sign.rec"',
+        "devices.sign.simulated: a recording is played: simulated = true",
     ),
     ('link = "sign.tty"', 'link = "shoe.tty"', "devices.sign.link: the same file as devices.shoe.link"),
     (
@@ -309,8 +314,9 @@ def test_check_as_json(write: Callable[..., Path]) -> None:
 
 
 def test_check_of_good_files_exits_0() -> None:
-    result = CliRunner().invoke(app, ["check", *map(str, CONFIGS.glob("*.toml"))])
-    assert (result.exit_code, result.stdout) == (0, "2 checked: no error\n")
+    files = [str(file) for file in CONFIGS.glob("*.toml")]
+    result = CliRunner().invoke(app, ["check", *files])
+    assert (result.exit_code, result.stdout) == (0, f"{len(files)} checked: no error\n")
 
 
 def test_run_does_not_start_with_a_bad_configuration(write: Callable[..., Path], tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ class Betting(Memory):
 
     def may_ante(self, act: Act, desk: Desk) -> None:
         self._betting_is_open()
+        self._room_for_bets(desk)
         number, amount = self._box(act), act.number("amount")
         if number in self._now.boxes:
             raise Refused(
@@ -67,6 +68,7 @@ class Betting(Memory):
 
     def may_bet_progressive(self, act: Act, desk: Desk) -> None:
         self._betting_is_open()
+        self._room_for_bets(desk)
         box = self._bet_box(act)
         if box.progressive is not None:
             why = "carried over and in force" if box.progressive.carried else "placed already"

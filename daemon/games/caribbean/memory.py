@@ -27,6 +27,7 @@ from drivers.cards import Card
 
 DECK_SIZE: Final = 52
 WRONG_DECK: Final = ("duplicate-card", "foreign-card")  # CS-01
+NO_ROOM: Final = "disk-low"
 IN_DOUBT: Final = (*WRONG_DECK, "shoe-restarted", "other-face")  # faults that halt a round
 
 
@@ -74,6 +75,12 @@ class Memory:
         if number not in BOXES:
             raise Refused(f"there is no box {number}", "CS-02", "boxes are 1 to 7")
         return number
+
+    def _room_for_bets(self, desk: Desk) -> None:
+        """While the disk still takes what a running round needs, no new money comes in."""
+        fault = desk.faults.get(NO_ROOM)
+        if fault is not None:
+            raise Refused(fault.text, "", "make room on the disk; a bet is taken once there is some")
 
     def _bet_box(self, act: Act) -> Box:
         number = self._box(act)
