@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shlex
 import stat
 import termios
 import threading
@@ -24,6 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 import serial
 
 from daemon.links.base import BUFFER_LIMIT, Cause, LinkError, LinkLost, OnBytes, OnLost, cause_of
+from daemon.links.wakeup import WakeUpBit
 from drivers.protocol import Line
 
 READ_SIZE: Final = 65536
@@ -42,10 +44,13 @@ def parse_url(url: str, line: Line | None = None) -> tuple[str, Line]:
         raise ValueError(f"not a serial port: {url!r} (a path, or serial:///path?baud=…)")
     if parts.scheme == "":
         return url, line or Line()
-    settings: dict[str, str | int | bool] = {}
-    for key, value in parse_qsl(parts.query, keep_blank_values=True):
-        settings[key] = _setting(key, value)
-    return parts.path, replace(line or Line(), **settings)  # type: ignore[arg-type]  # checked by _setting
+    return parts.path, line_from(parts.query, line or Line())
+
+
+def line_from(query: str, line: Line) -> Line:
+    """``line``, changed by the settings of a URL's query. Raises ValueError."""
+    settings = {key: _setting(key, value) for key, value in parse_qsl(query, keep_blank_values=True)}
+    return replace(line, **settings)  # type: ignore[arg-type]  # checked by _setting
 
 
 def _setting(key: str, value: str) -> str | int | bool:
@@ -65,6 +70,8 @@ class SerialLink:
         self.path, self.line = parse_url(url, line)
         self._fd: int | None = None
         self._out = bytearray()
+        self._wake_up: WakeUpBit | None = None
+        self._pause: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
         self._notice: asyncio.Handle | None = None
         self._closing: threading.Thread | None = None
@@ -81,6 +88,7 @@ class SerialLink:
         self._drop_notice()
         self._loop = asyncio.get_running_loop()
         self._fd = _open_port(self.path, self.line)
+        self._wake_up = _wake_up_of(self._fd, self.line, self.path)
         self._on_bytes, self._on_lost = on_bytes, on_lost
         self._loop.add_reader(self._fd, self._readable)
 
@@ -92,6 +100,8 @@ class SerialLink:
             self._lose(LinkLost(Cause.SILENT, f"{self.path} stalled: {len(self._out)} bytes wait for it"))
             return
         self._out += data
+        if self._wake_up is not None:
+            self._wake_up.add(len(data), wake)
         if self._stall is None:
             self._writable()
 
@@ -117,13 +127,28 @@ class SerialLink:
 
     def _writable(self) -> None:
         assert self._fd is not None
+        self._drop_pause()
         try:
-            sent = _write(self._fd, self._out, self.path)
+            sent = self._write_some(self._fd)
         except LinkLost as lost:
             self._lose(lost)
             return
         del self._out[:sent]
         self._watch_output(self._fd, progress=sent > 0)
+
+    def _write_some(self, fd: int) -> int:
+        """What the port takes now; with a wake-up bit only bytes of one parity, and those in their time."""
+        if self._wake_up is None:
+            return _write(fd, self._out, self.path)
+        now = self._loop.time()
+        pause = self._wake_up.pause(now)
+        if pause > 0:
+            self._loop.remove_writer(fd)
+            self._pause = self._loop.call_later(pause, self._writable)
+            return 0
+        sent = _write(fd, self._out[: self._wake_up.room], self.path)
+        self._wake_up.wrote(sent, now)
+        return sent
 
     def _watch_output(self, fd: int, progress: bool) -> None:
         """Wait for room while bytes wait; ``_stall`` is armed exactly then."""
@@ -132,8 +157,10 @@ class SerialLink:
             self._stall = None
         if not self._out:
             self._loop.remove_writer(fd)
-        elif self._stall is None:
+            return
+        if self._stall is None:
             self._stall = self._loop.call_later(STALL_SECONDS, self._stalled)
+        if self._pause is None:
             self._loop.add_writer(fd, self._writable)
 
     def _stalled(self) -> None:
@@ -145,6 +172,11 @@ class SerialLink:
         self._release()
         self._notice = self._loop.call_soon(self._on_lost, lost.cause, lost.detail)
 
+    def _drop_pause(self) -> None:
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
+
     def _drop_notice(self) -> None:
         if self._notice is not None:
             self._notice.cancel()
@@ -153,6 +185,8 @@ class SerialLink:
     def _release(self) -> None:
         fd, self._fd = self._fd, None
         self._out.clear()
+        self._wake_up = None
+        self._drop_pause()
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
@@ -194,14 +228,22 @@ def _write(fd: int, data: bytearray, path: str) -> int:
         raise LinkLost(Cause.LOST, f"{path}: {error.strerror}") from error
 
 
+def _wake_up_of(fd: int, line: Line, path: str) -> WakeUpBit | None:
+    """What keeps the wake-up bit of this port; None for a line without, and for a PTY, which has none."""
+    pty = os.major(os.fstat(fd).st_rdev) in PTY_MAJORS
+    return None if pty or line.parity not in "MS" else WakeUpBit(fd, line, path)
+
+
 def _open_port(path: str, line: Line) -> int:
     """A descriptor of our own for the configured port. Raises LinkError."""
     try:
         pty = os.major(_device(path)) in PTY_MAJORS
         port = _configured(path, line, pty)
-    except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
+    except (OSError, termios.error, ValueError, OverflowError) as error:  # SerialException is an OSError
         raise _open_error(path, error) from error
     try:
+        with suppress(OSError, ValueError):  # an adapter without it waits up to 16 ms before it tells
+            port.set_low_latency_mode(True)
         fd = os.dup(port.fileno())  # flock and TIOCEXCL belong to what both numbers share
     finally:
         port.close()
@@ -253,13 +295,22 @@ def _close_port(fd: int) -> None:
         os.close(fd)
 
 
-def _open_error(path: str, error: OSError | termios.error | ValueError) -> LinkError:
+def _open_error(path: str, error: OSError | termios.error | ValueError | OverflowError) -> LinkError:
+    if isinstance(error, ValueError | OverflowError):  # pyserial's words for a line that the port refuses
+        return LinkError(Cause.GARBLED, f"{path}: {error}")
     number = error.args[0] if error.args and isinstance(error.args[0], int) else None
     cause = cause_of(number)
     reason = os.strerror(number) if number else str(error)
     if cause is Cause.BUSY:
-        reason = "held by " + (", ".join(holders(path)) or "another program")
+        reason = _held_by(path)
     return LinkError(cause, f"{path}: {reason}")
+
+
+def _held_by(path: str) -> str:
+    """Who holds the port; a sandbox hides the processes of others, and then root has to look."""
+    if found := holders(path):
+        return "held by " + ", ".join(found)
+    return f"held by a program that the daemon may not see; `sudo fuser -v {shlex.quote(path)}` names it"
 
 
 def holders(path: str) -> list[str]:
