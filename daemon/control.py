@@ -46,6 +46,8 @@ class Service(Protocol):
 
     def act(self, act: Act) -> Plain | None: ...
 
+    def view(self) -> Plain: ...
+
     async def changed(self, after: int, wait: float) -> None: ...
 
 
@@ -127,24 +129,24 @@ def _add_views(app: FastAPI, service: Service) -> None:
         """The table now; with ``after`` as soon as something later is committed, or after ``wait`` s."""
         if after is not None:
             await service.changed(after, wait)
-        return JSONResponse({**_seen(engine), "version": __version__})
+        return JSONResponse({**_seen(service), "version": __version__})
 
     @app.get("/jackpot")
     async def jackpot() -> JSONResponse:
         """The pool, the sign, and what is carried, refundable or not paid yet."""
-        view = engine.view()
+        view = service.view()
         keys = ("table", "pool", "sign", "announcement", "carried", "refundable", "pending_awards")
         return JSONResponse({key: view[key] for key in keys if key in view})
 
     @app.get("/devices")
     async def devices() -> JSONResponse:
         """Every device by its id."""
-        return JSONResponse({"devices": _seen(engine)["devices"]})
+        return JSONResponse({"devices": _seen(service)["devices"]})
 
 
-def _seen(engine: Engine) -> Plain:
-    """The engine's view, each device with what to do about it: ``todo``, "" when nothing is wrong."""
-    view = engine.view()
+def _seen(service: Service) -> Plain:
+    """What the service sees, each device with what to do about it: ``todo``, "" when nothing is wrong."""
+    view = service.view()
     for device in view["devices"].values():
         device["todo"] = Cause(device["cause"]).remedy if device["cause"] else ""
     return view
@@ -177,7 +179,7 @@ def _add_rounds(app: FastAPI, service: Service) -> None:
     async def incidents(last: Last = MOST_ROUNDS) -> JSONResponse:
         """The irregularities of the last rounds, newest round first, and the latched faults."""
         irregularities = [{"round": r["id"], **each} for r in newest(last) for each in r["irregularities"]]
-        return JSONResponse({"irregularities": irregularities, "faults": engine.view()["faults"]})
+        return JSONResponse({"irregularities": irregularities, "faults": service.view()["faults"]})
 
 
 # --- acts ------------------------------------------------------------------------------------

@@ -133,6 +133,13 @@ class Service:
             self._enter(self.engine.notice, noticed)
         self._next_look = self._loop.call_later(LOOK_EVERY, self._look)
 
+    def view(self) -> Plain:
+        """The answer of ``feltd status``; ``wire`` is what a link says of itself, a close that hangs included."""
+        view = self.engine.view()
+        for device, told in view["devices"].items():
+            told["wire"] = self._links[device].describe()
+        return view
+
     async def changed(self, after: int, wait: float) -> None:
         """Return once a record later than ``after`` is committed, or after ``wait`` seconds."""
         with suppress(TimeoutError):

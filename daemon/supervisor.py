@@ -2,7 +2,9 @@
 
 Pure: it is told what happened and when (monotonic nanoseconds), and answers what the table must
 know. It opens nothing; whoever owns the link asks :attr:`LinkLife.deadline`, :meth:`LinkLife.due`
-and :attr:`LinkLife.wants_link`.
+and :attr:`LinkLife.wants_link`. A device that falls silent again and again is on trial before it counts
+as ready: what hangs by a bad wire must not open and bar the table with every heartbeat. One that was
+plugged in again has proven itself anew, and only the back-off slows it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 IDENTIFY_WITHIN: Final = 5 * SECOND  # also the limit for opening, and for a silent device to speak again
 FIRST_WAIT: Final = SECOND // 2
 LONGEST_WAIT: Final = 5 * SECOND
-LONGEST_WAIT_GONE: Final = 2 * SECOND  # for a device that is not there: back within 3 s of being plugged in
+# For a device that is not there. A sign takes 1.9 s to prove itself, and is back within 3 s of the plug.
+LONGEST_WAIT_GONE: Final = 3 * SECOND // 4
 LASTING: Final = 10 * SECOND  # ready for so long: the next loss starts with the first wait again
+FLAPS: Final = 3  # silent so often in a row without having lasted: on trial for as long
 
 
 class LinkState(Enum):
@@ -55,12 +59,17 @@ LINK_ROWS: Final[list[TransitionConfigDict]] = [
     _row("opened", _OPENING, _IDENTIFYING, "start_identifying"),
     _row("failed", _OPENING, _LOST, "wait"),
     _row("failed", _IDENTIFYING, _LOST, "wait"),
-    _row("identified", _IDENTIFYING, _READY, "settle", conditions="is_expected"),
+    _row("identified", _IDENTIFYING, _READY, "settle", conditions="is_welcome"),
+    _row("identified", _IDENTIFYING, None, "watch", conditions="is_expected"),
     _row("identified", _IDENTIFYING, _LOST, "refuse", "wait"),
     _row("identified", _READY, None, conditions="is_expected"),
     _row("identified", _READY, _LOST, "refuse", "wait"),
     _row("silent", _READY, _IDENTIFYING, "await_voice"),
-    _row("in_sync", _IDENTIFYING, _READY, "fill_gap", "settle", conditions="is_proven"),
+    _row("silent", _IDENTIFYING, None, "await_voice", conditions="is_on_trial"),
+    _row("silent", _IDENTIFYING, None),  # the time-out of identification is running already
+    _row("lasted", _IDENTIFYING, _READY, "settle"),
+    _row("in_sync", _IDENTIFYING, _READY, "fill_gap", "settle", conditions="is_trusted"),
+    _row("in_sync", _IDENTIFYING, None, "fill_gap", "watch", conditions="is_proven"),
     _row("in_sync", _IDENTIFYING, None, "fill_gap"),
     _row("in_sync", _READY, None, "fill_gap"),
     _row("out_of_sync", _IDENTIFYING, None, "mark_gap"),
@@ -74,7 +83,6 @@ LINK_ROWS: Final[list[TransitionConfigDict]] = [
 LATE: Final[frozenset[tuple[str, LinkState]]] = frozenset(
     {
         ("closed", _CLOSED),
-        ("silent", _IDENTIFYING),  # the time-out of identification is running already
         *((word, state) for word in ("opened", "failed", "lost") for state in (_CLOSED, _LOST)),
         *((word, _CLOSED) for word in ("identified", "silent", "in_sync", "out_of_sync")),
         *((word, _LOST) for word in ("identified", "silent", "in_sync", "out_of_sync")),
@@ -108,6 +116,8 @@ class _Life:
         self.detail = ""
         self.gap = ""
         self.proven = False
+        self.on_trial = False
+        self.flaps = 0
         self.ready_since: int | None = None
         self.waited = 0
 
@@ -118,21 +128,43 @@ class _Life:
     def is_proven(self, event: EventData) -> bool:
         return self.proven
 
+    def is_welcome(self, event: EventData) -> bool:
+        return self.is_expected(event) and (self.flaps < FLAPS or not self.proven)
+
+    def is_trusted(self, event: EventData) -> bool:
+        return self.flaps < FLAPS and self.proven
+
+    def is_on_trial(self, event: EventData) -> bool:
+        return self.on_trial
+
     def start_opening(self, event: EventData) -> None:
-        self.proven = False
+        self.proven = self.on_trial = False
         self.deadline = event.kwargs["now"] + IDENTIFY_WITHIN
 
     start_identifying = start_opening
 
-    def settle(self, event: EventData) -> None:
+    def watch(self, event: EventData) -> None:
         self.proven = True
+        if not self.on_trial:
+            self.on_trial = True
+            self.deadline = event.kwargs["now"] + LASTING
+            self.detail = (
+                f"it comes and goes: ready when it is heard for {LASTING // SECOND} s without a break"
+            )
+
+    def settle(self, event: EventData) -> None:
+        self.proven, self.on_trial = True, False
         self.deadline = None
         self.cause, self.detail = None, ""
         self.ready_since = event.kwargs["now"]
 
     def await_voice(self, event: EventData) -> None:
         self.deadline = event.kwargs["now"] + IDENTIFY_WITHIN
-        self.cause, self.detail = Cause.SILENT, "it was ready, and is not heard any more"
+        self.on_trial = False
+        # Who spoke without a word that can be understood is garbled, not silent.
+        quiet = (Cause.SILENT, "it was ready, and is not heard any more")
+        self.cause, self.detail = (Cause.GARBLED, self.gap) if self.gap else quiet
+        self.flaps += self.ready_since is not None
         self._forgive(event.kwargs["now"])
 
     def mark_gap(self, event: EventData) -> None:
@@ -162,7 +194,7 @@ class _Life:
 
     def _forgive(self, now: int) -> None:
         if self.ready_since is not None and now - self.ready_since >= LASTING:
-            self.waited = 0
+            self.waited = self.flaps = 0
         self.ready_since = None
 
 
@@ -225,9 +257,11 @@ class LinkLife:
         return not self.wants_link and self._is_over(now)
 
     def tick(self, now: int) -> list[Change]:
-        """The deadline of opening or identifying may have passed: then that has failed."""
+        """A deadline may have passed: opening or identifying has failed, or a trial is over."""
         if not self.wants_link or not self._is_over(now):
             return []
+        if self._life.on_trial:
+            return self._handle("lasted", now)
         if self._heard_since_opening and not self._life.proven:
             return self.failed(Cause.GARBLED, "bytes arrive, but none that tell who is speaking", now)
         return self.failed(Cause.SILENT, f"no answer within {IDENTIFY_WITHIN // SECOND} s", now)

@@ -74,7 +74,7 @@ def test_triggers_between_two_states_share_an_edge_and_their_conditions() -> Non
 def test_the_link_is_drawn_from_its_rows() -> None:
     told = edges("link")
     assert told["closed", "opening"] == "opening"
-    assert told["identifying", "ready"] == "identified [is expected]<br/>in_sync [is proven]"
+    assert told["identifying", "ready"] == "identified [is welcome]<br/>lasted<br/>in_sync [is trusted]"
     assert "failed" in told["opening", "lost"]
     ways = {(row["source"], row["dest"]) for row in LINK_ROWS if row["dest"] is not None}
     assert len(told) == len(ways)
