@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -119,12 +120,13 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check configurations: every error as "FILE: dotted.key: what is wrong"."""
+    from daemon.bench import file as bench_file
     from daemon.config import ConfigError, load
 
     problems: list[str] = []
     for file in files:
         try:
-            load(file)
+            (bench_file.load if bench_file.is_bench(file) else load)(file)
         except ConfigError as error:
             problems += error.problems
     if as_json:
@@ -329,6 +331,121 @@ def journal_export(
         raise typer.Exit(FAILED) from None
     except OSError as error:
         _fail(f"{out or file}: {error.strerror}", as_json)
+
+
+# --- on the bench ----------------------------------------------------------------------------------
+
+
+@app.command()
+def bench(
+    role: Annotated[str, typer.Argument(metavar="shoe|shuffler|sign")],
+    protocol: Annotated[str, typer.Option(help="What it speaks.")],
+    link: Annotated[str, typer.Option(help="A path, or serial: tcp: usb: as in a configuration.")],
+    page: Annotated[Path | None, typer.Option("--report", help="Write the report, one page of HTML.")] = None,
+    serial: Annotated[str, typer.Option(help="The serial number that it must have.")] = "",
+    control: Annotated[
+        Path | None, typer.Option(help="The control socket of a simulated device; found if left out.")
+    ] = None,
+    patience: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds for each request: 60 at a terminal, else 10.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Accept one device: every check of its role, on a technician's bench."""
+    from daemon.bench import command, terminal
+    from daemon.registry import ProtocolError
+
+    options = command.BenchOptions(role, protocol, link, serial, control, patience)
+    try:
+        report = command.bench(options, page)
+    except (ValueError, ProtocolError) as error:
+        raise typer.BadParameter(str(error)) from None
+    except OSError as error:
+        _fail(f"{error.filename or page}: {error.strerror}", as_json)
+    _tell(report.json(), as_json, lambda _: terminal.summary(report, str(page or "")))
+    raise typer.Exit(0 if report.passed else FAILED)
+
+
+@app.command()
+def record(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file; it shows faces in clear.")],
+    link: Annotated[str, typer.Option(help="A path, or serial: tcp: usb: as in a configuration.")],
+    role: Annotated[str, typer.Option(help="With --protocol: drive the device, and acknowledge.")] = "",
+    protocol: Annotated[str, typer.Option(help="What it speaks. Left out: listen, write nothing.")] = "",
+    listen: Annotated[bool, typer.Option("--listen", help="Name the protocol, but write nothing.")] = False,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Of its driver.")] = None,
+    meter: Annotated[str, typer.Option(help="What a sign is told to show.")] = "",
+    device: Annotated[str, typer.Option(help="Its serial number, for the header.")] = "",
+    firmware: Annotated[str, typer.Option(help="Its firmware, for the header.")] = "",
+    who: Annotated[str, typer.Option(help="Who records, for the header.")] = "",
+    note: Annotated[str, typer.Option(help="What is done meanwhile, for the header.")] = "",
+    seconds: Annotated[float | None, typer.Option(min=0, help="How long; else until a signal.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Record every byte of a link, with its time, until SIGINT or SIGTERM."""
+    import asyncio
+
+    from daemon import show
+    from daemon.links.base import LinkError
+    from daemon.record import RecordOptions, told
+    from daemon.record import record as listen_to
+    from daemon.registry import ProtocolError
+
+    given = _pairs(option or [])
+    options = RecordOptions(
+        link, file, role, protocol, listen, who, note, device, firmware, seconds, meter, given
+    )
+    try:
+        options.check()
+    except (ValueError, ProtocolError) as error:
+        raise typer.BadParameter(str(error)) from None
+    try:
+        tally = asyncio.run(listen_to(options, lambda tally: print(told(tally), file=sys.stderr)))
+    except LinkError as error:
+        _fail(f"{error}. {error.cause.remedy}", as_json)
+    except OSError as error:
+        _fail(f"{error.filename or file}: {error.strerror}", as_json)
+    _tell({"file": str(file), **dataclasses.asdict(tally)}, as_json, show.facts)
+
+
+@app.command()
+def replay(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…")],
+    table: Annotated[Path | None, typer.Option(help="Through the table of this configuration.")] = None,
+    role: Annotated[str, typer.Option(help="With --protocol: instead of what the header says.")] = "",
+    protocol: Annotated[str, typer.Option(help="The protocol whose driver is to read it.")] = "",
+    speed: Annotated[float | None, typer.Option(min=0.001, help="Times real time; else at once.")] = None,
+    faces: Annotated[bool, typer.Option("--faces", help="Show faces; not with --table. Bench only.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell what recordings say, through their driver or a whole table."""
+    from daemon.recording import RecordingError, read
+    from daemon.replay import ReplayError, as_plain, lines, paced, views
+
+    if table is not None and (faces or role or protocol):
+        raise typer.BadParameter("--table knows the devices and keeps faces down; it stands alone")
+    settings = _settings(table, as_json) if table is not None else None
+    try:
+        read_files = [(file, read(file)) for file in files]
+        found = [paced(each, speed) for each in views(read_files, settings, role, protocol, faces)]
+        if as_json:
+            print(json.dumps({"replays": [as_plain(each) for each in found]}, ensure_ascii=False))
+            return
+        for each in found:
+            for line in lines(each):
+                print(line)
+    except (RecordingError, ReplayError) as error:
+        _fail(str(error), as_json)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}", as_json)
+
+
+@app.command()
+def suggest(as_json: Json = False) -> None:
+    """What is plugged in, and the lines of configuration and udev that would bind it. Opens no port."""
+    from daemon.suggest import found, show
+
+    _tell(found(), as_json, show)
 
 
 # --- simulation ------------------------------------------------------------------------------------

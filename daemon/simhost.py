@@ -16,14 +16,15 @@ import termios
 import time
 import tty
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol, cast
 
 from drivers.base import MILLISECOND, SECOND, Send, Simulator
 
 LINE_LIMIT: Final = 64 * 1024  # bytes that may be under way on the slowed wire; also the longest verb
+ADDRESS_LIMIT: Final = 108  # bytes of a Unix socket's path, with its final NUL
 SPLIT_PAUSE: Final = MILLISECOND  # between the single bytes of a split frame
 SHORTEST_SLEEP: Final = 0.001  # seconds: a simulator whose deadline stands still cannot take the processor
 
@@ -370,12 +371,42 @@ async def run_simulator(
     host = SimulatorHost(sim, wires)
     try:
         host.plug()
-        if control_path is None:
-            await ended
-        else:
-            await _controlled(host, control_path, ended)
+        with _findable(pty_path, control_path) as control:
+            if control is None:
+                await ended
+            else:
+                await _controlled(host, control, ended)
     finally:
         host.stop()
+
+
+def control_beside(pty_path: Path) -> Path:
+    """Where the control of a simulated device is looked for by whoever knows only its PTY."""
+    return pty_path.with_name(f"{pty_path.name}.control")
+
+
+@contextmanager
+def _findable(pty_path: Path | None, control_path: Path | None) -> Iterator[Path | None]:
+    """Where the control socket is to be: as told, and then a symlink beside the PTY leads to it."""
+    if pty_path is None:
+        yield control_path
+        return
+    beside = control_beside(pty_path)
+    if os.path.lexists(beside) and not (beside.is_symlink() or beside.is_socket()):
+        raise FileExistsError(errno.EEXIST, "is there and is no socket: it is kept", str(beside))
+    if beside.is_symlink():
+        beside.unlink()  # of a simulator that was killed
+    if control_path is None or control_path.absolute() == beside.absolute():
+        fits = control_path or len(os.fsencode(beside)) < ADDRESS_LIMIT
+        yield beside if fits else None
+        return
+    beside.unlink(missing_ok=True)
+    beside.symlink_to(control_path.absolute())
+    try:
+        yield control_path
+    finally:
+        if beside.is_symlink() and beside.readlink() == control_path.absolute():
+            beside.unlink()
 
 
 async def _controlled(host: SimulatorHost, path: Path, ended: asyncio.Future[None]) -> None:
