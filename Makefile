@@ -7,10 +7,10 @@ ARGS ?=
 venv := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test slow check mutants perf lock clean
+.PHONY: help setup run test slow check mutants perf fuzz soak test-vm lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/ready ## make .venv ready; the other targets do it by themselves
 	@:
@@ -19,10 +19,22 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 	@.venv/bin/feltd demo --rounds $(ROUNDS) --irregularities --seed 1
 
 test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
-	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow" $(ARGS)
+	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow and not soak and not vm" $(ARGS)
 
 slow: .venv/ready ## the tests that take minutes
 	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m slow $(ARGS)
+
+test-vm: .venv/ready ## in a virtual machine: real USB, real systemd (root; docs/testing-vm.md)
+	@$(venv) -m tests.vm.image
+	@$(venv) -m pytest -m vm tests/vm $(ARGS)
+
+soak: .venv/ready ## a daemon whose devices are away: processor, memory, log (four minutes)
+	@$(venv) -m pytest -m soak --timeout 900 -s tests/soak $(ARGS)
+
+fuzz: .venv/ready ## random and changed bytes for every decoder (FUZZ_N=1000000), then Atheris (FUZZ_SECONDS=20)
+	@$(venv) -c "import atheris" 2>/dev/null || $(venv) -m pip install -qq --no-build-isolation -e ".[fuzz]" \
+		|| echo "no Atheris for this Python: only random and changed bytes" >&2
+	@$(venv) -m tests.fuzz
 
 mutants: .venv/ready ## one deliberate mistake for each clause: its test must find it
 	@$(venv) -m tools.mutants

@@ -34,15 +34,17 @@ from drivers.base import (
     StopDeal,
     UnlockShoe,
 )
-from drivers.framing import Deframer
+from drivers.framing import LONGEST_FRAME, Deframer
 
 SILENCE: Final = 3 * fdp.HEARTBEAT
 # Within this an event that is held must be heard of: two repeats and a heartbeat are due.
 SETTLING: Final = 2 * fdp.REPEAT + fdp.HEARTBEAT
+GARBLED: Final = 3 * fdp.HEARTBEAT // 2  # bytes for so long, and no frame: it is not the device that speaks
 ANSWER: Final = SECOND  # within which a command or a question is answered
 PATIENCE: Final = 5 * SECOND  # between questions about a command that was accepted
 OUTCOME_LOST: Final = 0xFF  # detail of a result that the device can no longer tell
 
+_SAID_BY_DEVICES: Final = (fdp.Hello, fdp.Status, fdp.EventFrame, fdp.Result)
 _OUTCOMES: Final = {
     fdp.Outcome.DONE: "done",
     fdp.Outcome.ACCEPTED: "accepted",
@@ -246,6 +248,7 @@ class FdpHost:
         self._ack_due = False
         self._last_seq: int | None = None
         self._settle_at: int | None = None  # until then the device's oldest event is looked for
+        self._noise = 0  # bytes since the last frame of the device
         self._heard = self._hello_at = self._nak_at = 0
         self._gone_at = 0  # from then on, what is missing is what the device does not hold
 
@@ -276,7 +279,7 @@ class FdpHost:
         """The link is open: ask who is there, for opening may have reset it (rule 6)."""
         self._open = True
         self._silent = False
-        self._heard = now
+        self._heard, self._noise = now, 0
         self._forget_identity()
         return [self._ask_hello(now)]
 
@@ -287,10 +290,14 @@ class FdpHost:
         return [self.counters.dropped("half a frame")] if self._deframer.clear() else []
 
     def received(self, data: bytes, now: int) -> list[Output]:
-        """Bytes came in. Repeats of one call are acknowledged together, at its end."""
+        """Bytes came in. Repeats of one call are acknowledged together, at its end.
+
+        A stream of bytes without a frame is told as :class:`OutOfSync` after 1.5 s, before it is a silence.
+        """
         if not self._open:
             return [self.counters.dropped("bytes on a closed link")]
         out: list[Output] = []
+        self._noise += len(data)
         for piece in self._deframer.feed(data):
             if isinstance(piece, bytes):
                 self._body(piece, now, out)
@@ -298,6 +305,9 @@ class FdpHost:
                 out.append(self.counters.dropped(piece.reason))
         if self._ack_due:
             out.append(self._ack())
+        if self._is_garbled(now):
+            self._doubt = True  # whatever was said meanwhile is lost: the next HELLO tells
+            self._missing(self._log.received, now, out)
         return out
 
     def command(self, command: Command, now: int) -> list[Output]:
@@ -378,8 +388,12 @@ class FdpHost:
         except fdp.BadFrame as bad:
             out.append(self.counters.dropped(str(bad)))
             return
+        if not isinstance(frame, _SAID_BY_DEVICES):
+            # An echo is nobody's sign of life. Not to be answered either: the answer would come back too.
+            out.append(self.counters.dropped("our own frame came back: wiring"))
+            return
         self.counters.frames += 1
-        self._heard = now
+        self._heard, self._noise = now, 0
         self._count(body[2])
         if self._doubt and now >= self._hello_at and not isinstance(frame, fdp.Hello):
             out.append(self._ask_hello(now))
@@ -406,8 +420,6 @@ class FdpHost:
             case fdp.Result():
                 answer = self._commands.result(frame, now)
                 out += [self.counters.dropped("late result")] if answer is None else answer
-            case _:
-                out.append(self.counters.dropped("frame of a host"))
 
     def _event(self, frame: fdp.EventFrame, now: int, out: list[Output]) -> None:
         if not self._identified:
@@ -551,6 +563,11 @@ class FdpHost:
         self._silent = False
 
     # --- synchrony
+
+    def _is_garbled(self, now: int) -> bool:
+        """Whether more came than one frame can be, and no frame, though a heartbeat is overdue."""
+        speaks = self._identified and not self._silent and not self._unsynced and self._settle_at is None
+        return speaks and self._noise > LONGEST_FRAME and now - self._heard >= GARBLED
 
     def _heartbeat(self, status: fdp.Status, now: int, out: list[Output]) -> None:
         before, self.status = self.status, status

@@ -17,6 +17,7 @@ from drivers.base import Drop
 MAX_BODY: Final = 96  # bytes before stuffing, CRC included
 MIN_BODY: Final = 5  # version, type, seq, CRC
 _MAX_STUFFED: Final = MAX_BODY + 1  # COBS adds one byte to so short a body
+LONGEST_FRAME: Final = _MAX_STUFFED + 2  # bytes on the wire, both delimiters included
 
 
 def encode_frame(body: bytes) -> bytes:

@@ -1,0 +1,68 @@
+"""Every case of the fault catalogue has a test that is named after it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+TESTS: Final = Path(__file__).parents[1]
+ROOT: Final = TESTS.parent
+
+CASES: Final = (
+    *("A01", "A02", "A03", "A04", "A06", "A08", "A09", "A10", "A12", "A14", "A15", "A17"),
+    *("B01", "B02", "B04", "B05", "B06", "B09", "B11", "B13"),
+    *("C01", "C02", "C03", "C05", "C06", "C08", "C10", "C11"),
+    *("J12", "J13", "J16"),
+)
+
+# What cannot be tried: case -> "path:symbol — why". The symbol is where the code deals with it.
+NOTES: Final[dict[str, str]] = {}
+MOST_NOTES: Final = 5
+
+
+def functions_of(path: Path) -> set[str]:
+    """The test functions and methods of a file, by name; nothing is imported."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+
+
+NAMES: Final = {name for path in TESTS.rglob("test_*.py") for name in functions_of(path)}
+
+
+def symbols_of(path: Path) -> set[str]:
+    """What a file defines on its first two levels, a method as ``Class.method``."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            inner = (each for each in node.body if isinstance(each, ast.FunctionDef))
+            found |= {node.name, *(f"{node.name}.{each.name}" for each in inner)}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+    return found
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in NOTES])
+def test_each_case_has_a_test(case: str) -> None:
+    assert [name for name in NAMES if name.startswith(f"test_{case.lower()}_")]
+
+
+def test_few_cases_are_left_to_a_note_and_each_note_holds() -> None:
+    assert len(NOTES) <= MOST_NOTES
+    assert set(NOTES) <= set(CASES)
+    for case, note in NOTES.items():
+        place, dash, why = note.partition(" — ")
+        path, _, symbol = place.partition(":")
+        assert dash, case
+        assert len(why) > 20, case
+        assert symbol in symbols_of(ROOT / path), case
+
+
+def test_no_case_is_there_twice() -> None:
+    assert len(CASES) == len(set(CASES))
