@@ -119,8 +119,6 @@ def _faults_of(errors: Sequence[Mapping[str, object]]) -> str:
 
 
 def _add_views(app: FastAPI, service: Service) -> None:
-    engine = service.engine
-
     @app.get("/status")
     async def status(
         after: Annotated[int | None, Query(ge=0)] = None,

@@ -134,7 +134,7 @@ class Service:
         self._next_look = self._loop.call_later(LOOK_EVERY, self._look)
 
     def view(self) -> Plain:
-        """The answer of ``feltd status``; ``wire`` is what a link says of itself, a close that hangs included."""
+        """The answer of ``feltd status``; ``wire`` is what a link says of itself (a close that hangs)."""
         view = self.engine.view()
         for device, told in view["devices"].items():
             told["wire"] = self._links[device].describe()
