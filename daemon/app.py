@@ -11,6 +11,7 @@ import socket
 import sqlite3
 import stat
 import sys
+import time
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
@@ -29,10 +30,12 @@ from daemon.journal import JournalError, SqliteJournal, create, header_bytes, op
 from daemon.links.url import make_link
 from daemon.lock import Held, sole_owner
 from daemon.log import Log
+from daemon.notify import notify
 from daemon.records import decode
 from daemon.sealer import SealError, create_key, load_key
 from daemon.service import Service
 from daemon.table import InvariantBroken, Table
+from daemon.watch import Watch, of_journal
 
 ACCESS: Final = 0o660
 BACKLOG: Final = 64
@@ -237,16 +240,18 @@ async def _serve(
 ) -> None:
     """Serve until told to end. Raises the FailStop, or whatever else stopped the engine."""
     links = {device.id: make_link(device.link, device.speaks.line) for device in settings.devices}
-    service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log)
+    machine = of_journal(settings.journal, time.time_ns, time.monotonic_ns)
+    watch = Watch(machine, frozenset(table.faults))
+    service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log, watch)
     _end_on_signals(service, log)
     service.start(started(settings))
     server = _server(service, settings)
     serving = asyncio.create_task(server.serve([listener]))
     serving.add_done_callback(lambda _: service.stop())
-    _notify("READY=1")
+    notify("READY=1")
     log("started", table=settings.table_id, version=__version__, simulated=list(settings.simulated))
     await service.over.wait()
-    _notify("STOPPING=1")
+    notify("STOPPING=1")
     server.should_exit = True
     await asyncio.gather(service.finish(), serving)
     if service.failure is not None:
@@ -268,14 +273,3 @@ def _end_on_signals(service: Service, log: Log) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end, number.name)
-
-
-def _notify(state: str) -> None:
-    """Tell the service manager, if there is one that wants to know (sd_notify)."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address:
-        return
-    name = "\0" + address[1:] if address.startswith("@") else address
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
-        out.connect(name)
-        out.send(state.encode())

@@ -395,6 +395,11 @@ class Engine:
                     if isinstance(output, Send):
                         self._wires.send(port.id, output.data, output.wake)
 
+    def summary(self) -> str:
+        """State and devices in one line, for the service manager."""
+        devices = ", ".join(f"{port.id} {_standing(port.life)}" for port in self.ports.values())
+        return f"{self.table.game.phase}; {devices}"
+
     def view(self) -> Plain:
         """The answer of ``feltd status``."""
         view = self.table.view()
@@ -435,6 +440,12 @@ class Engine:
                 "dropped": sum(port.driver.counters.drops.values()),
             },
         }
+
+
+def _standing(life: LinkLife) -> str:
+    if life.ready:
+        return "ready"
+    return life.cause.value if life.cause else life.state.value
 
 
 def answer(seq: int, record: Plain) -> Plain:

@@ -13,12 +13,14 @@ from daemon.engine import Engine, Log, Port
 from daemon.games.desk import Act
 from daemon.journal import SqliteJournal
 from daemon.links.base import Cause, Link, LinkError
+from daemon.notify import notify, watchdog_seconds
 from daemon.records import Plain
 from daemon.table import Started, Table
 from daemon.watch import Watch
 from drivers.base import MILLISECOND, SECOND, Output, Send
 
 SHORTEST_SLEEP: Final = MILLISECOND  # a deadline that stands still cannot take the processor
+STUCK: Final = 60 * SECOND  # another program holds the journal: by then a restart may find out who
 LOOK_EVERY: Final = 1.0  # seconds
 FAREWELL: Final = 1.5  # seconds: how long a paced sign needs for the safe text
 FAREWELL_STEP: Final = 0.02  # seconds
@@ -61,6 +63,8 @@ class Service:
         self._log = log
         self._watch = watch
         self._next_look: asyncio.TimerHandle | None = None
+        self._next_ping: asyncio.TimerHandle | None = None
+        self._status = ""
         self._loop = asyncio.get_running_loop()
         self._alarm: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
@@ -73,12 +77,13 @@ class Service:
         self._enter(self.engine.start, started)
         self._enter(self.engine.tick)
         self._look()
+        self._loop.call_soon(self._ping, watchdog_seconds() or LOOK_EVERY)
 
     def stop(self) -> None:
         """Let nothing in any more. Those who wait are answered."""
         self.over.set()
         self._news.set()
-        for timer in (self._alarm, self._next_look):
+        for timer in (self._alarm, self._next_look, self._next_ping):
             if timer is not None:
                 timer.cancel()
 
@@ -132,6 +137,21 @@ class Service:
             self._log("noticed", code=noticed.code, holds=noticed.holds, text=noticed.text)
             self._enter(self.engine.notice, noticed)
         self._next_look = self._loop.call_later(LOOK_EVERY, self._look)
+
+    def _ping(self, every: float) -> None:
+        """Tell the service manager that there is progress: the loop turns, and the journal takes inputs.
+
+        A commit happens on the loop, so one that hangs stops the pings too.
+        """
+        if self.over.is_set():
+            return
+        if self.engine.held_for < STUCK:
+            notify("WATCHDOG=1")
+        status = self.engine.summary()
+        if status != self._status:
+            self._status = status
+            notify(f"STATUS={status}")
+        self._next_ping = self._loop.call_later(every, self._ping, every)
 
     def view(self) -> Plain:
         """The answer of ``feltd status``; ``wire`` is what a link says of itself (a close that hangs)."""

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +197,30 @@ def test_it_tells_the_service_manager(place: Place) -> None:
         manager.bind(str(place.folder / "notify"))
         manager.settimeout(PATIENCE)
         daemon = place.daemon(NOTIFY_SOCKET=str(place.folder / "notify"))
-        assert manager.recv(100) == b"READY=1"
+        assert manager.recv(300) == b"READY=1"
+        until(lambda: b"shoe absent" in manager.recv(300), "the status of the devices")
         stop(daemon)
-        assert manager.recv(100) == b"STOPPING=1"
+        until(lambda: manager.recv(300) == b"STOPPING=1", "the end")
+
+
+def test_g01_pings_come_while_there_is_progress_and_stop_with_it(place: Place) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(place.folder / "notify"))
+        manager.settimeout(PATIENCE)
+        daemon = place.daemon(NOTIFY_SOCKET=str(place.folder / "notify"), WATCHDOG_USEC="600000")
+        for _ in range(3):
+            until(lambda: manager.recv(300) == b"WATCHDOG=1", "a ping")
+        daemon.send_signal(signal.SIGSTOP)  # a loop that does not turn
+        time.sleep(0.3)
+        manager.setblocking(False)
+        with suppress(BlockingIOError):
+            while manager.recv(300):
+                pass
+        time.sleep(1.5)
+        with pytest.raises(BlockingIOError):
+            manager.recv(300)
+        daemon.send_signal(signal.SIGCONT)
+        stop(daemon)
 
 
 # --- starting again ---------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from drivers.base import (
     CardDrawn,
     Command,
     Counters,
+    CoverMoved,
     DeviceEvent,
     Display,
     Emit,
@@ -324,6 +325,32 @@ def test_an_act_is_answered_held_when_the_journal_stays_held(
         await accepted(api, "open-table")
 
     played(tmp_path, story)
+
+
+def test_g01_a_journal_that_stays_held_stops_the_pings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pings: list[str] = []
+    monkeypatch.setattr("daemon.service.notify", pings.append)
+    monkeypatch.setattr("daemon.service.watchdog_seconds", lambda: 0.01)
+    monkeypatch.setattr("daemon.service.STUCK", 100_000_000)
+
+    async def story(api: Api, stage: Stage) -> None:
+        await asyncio.sleep(0.1)
+        assert "WATCHDOG=1" in pings
+        other = sqlite3.connect(stage.file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        stage.device_says("shoe", CoverMoved(True))
+        await asyncio.sleep(0.3)
+        pings.clear()
+        await asyncio.sleep(0.2)
+        assert "WATCHDOG=1" not in pings
+        other.execute("ROLLBACK")
+        await asyncio.sleep(0.2)
+        assert "WATCHDOG=1" in pings
+        other.close()
+
+    played(tmp_path, story, there=True)
 
 
 def test_a_commit_that_fails_stops_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
