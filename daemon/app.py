@@ -20,25 +20,31 @@ from typing import Final
 import uvicorn
 
 from daemon import __version__
-from daemon.audit import verify
+from daemon.api.door import Door
+from daemon.api.peers import LONGEST_HEADERS, PeerProtocol
+from daemon.audit import ArchiveWatch, verify_open
 from daemon.build import build_ports, build_table, known_acts, started
 from daemon.clock import SystemClock
-from daemon.config import Settings
+from daemon.config import IntegritySettings, Settings
 from daemon.control import create_app
 from daemon.engine import FailStop, RecoveryError, recover
-from daemon.journal import JournalError, SqliteJournal, create, header_bytes, open_journal
+from daemon.integrity import CODE as INTEGRITY
+from daemon.integrity import inspect, notices, rules_digest
+from daemon.journal import JournalError, SqliteJournal, create, header_bytes, open_journal, require_new
 from daemon.links.url import make_link
 from daemon.lock import Held, sole_owner
 from daemon.log import Log
 from daemon.notify import notify
 from daemon.records import decode
+from daemon.reserve import RESERVE, Reserve
 from daemon.sealer import SealError, create_key, load_key
 from daemon.service import Service
-from daemon.table import InvariantBroken, Table
+from daemon.table import InvariantBroken, Noticed, Table
 from daemon.watch import Watch, of_journal
 
 ACCESS: Final = 0o660
 BACKLOG: Final = 64
+ARCHIVES: Final = "archives"  # the fault of an archive that does not verify
 GRACE: Final = 1  # seconds that open requests get at the end
 
 
@@ -49,14 +55,15 @@ class StartError(Exception):
 def run(settings: Settings) -> int:
     """Run the table until SIGTERM or SIGINT. Returns the exit code: 0, or 1 with a sentence on stderr."""
     log = Log()
+    reserve = Reserve(settings.journal)
     try:
         with (
-            _owned(settings.journal),
+            _owned(settings.journal, reserve),
             _listening(settings.socket) as listener,  # whoever is refused leaves no new journal behind
-            contextlib.closing(_journal(settings)) as journal,
+            contextlib.closing(_journal(settings, reserve, log)) as journal,
         ):
             table = _recovered(settings, journal, log)
-            asyncio.run(_serve(settings, listener, journal, table, log))
+            asyncio.run(_serve(settings, listener, journal, table, reserve, log))
         return 0
     except (StartError, JournalError, SealError, RecoveryError, FailStop) as error:
         return _ended(log, str(error))
@@ -79,14 +86,19 @@ def _ended(log: Log, sentence: str) -> int:
 
 
 @contextlib.contextmanager
-def _owned(journal: Path) -> Iterator[None]:
+def _owned(journal: Path, reserve: Reserve) -> Iterator[None]:
     """Hold the lock file of the journal. Raises StartError, naming the process that holds it."""
     if not journal.parent.is_dir():
         raise StartError(f"{journal}: the folder does not exist; make it, or correct table.journal")
     path = journal.with_name(f"{journal.name}.lock")
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(sole_owner(path))
+            try:
+                held.enter_context(sole_owner(path))
+            except OSError as error:
+                if error.errno != errno.ENOSPC or not reserve.release():
+                    raise
+                held.enter_context(sole_owner(path))
         except Held as other:
             raise StartError(f"{journal} is in use by another daemon (pid {other.pid})") from None
         except OSError as error:
@@ -94,7 +106,7 @@ def _owned(journal: Path) -> Iterator[None]:
         yield
 
 
-def _journal(settings: Settings) -> SqliteJournal:
+def _journal(settings: Settings, reserve: Reserve, log: Log) -> SqliteJournal:
     """The journal of this table, made with its key only when neither is there."""
     journal, key = settings.journal, settings.key
     if not journal.exists() and not key.exists():
@@ -105,19 +117,18 @@ def _journal(settings: Settings) -> SqliteJournal:
         raise StartError(
             f"{key} is missing beside the journal {journal}: put it back, or move the journal away"
         )
-    opened = open_journal(journal, load_key(key))
-    try:
-        _require_sound(journal)
-        _require_ours(settings)
-    except StartError:
-        opened.close()
-        raise
-    return opened
+    if reserve.release():
+        log("reserve-released", journal=str(journal), free=reserve.free)
+    # Read first: a file that is damaged or another's is kept byte for byte.
+    _require_sound(journal)
+    _require_ours(settings)
+    return open_journal(journal, load_key(key), log)
 
 
 def _create(settings: Settings) -> None:
     header = header_bytes(settings.table_id, settings.game, SystemClock().utc(), settings.simulated)
     try:
+        require_new(settings.journal)
         create_key(settings.key)
         create(settings.journal, header)
     except OSError as error:
@@ -125,10 +136,16 @@ def _create(settings: Settings) -> None:
 
 
 def _require_sound(journal: Path) -> None:
-    """Sums and chain hold: a replay alone would not see what it does not compare."""
-    found = verify(journal)
-    if not found["verified"]:
-        raise StartError(f"{journal} is damaged: {found['errors'][0]}")
+    """Sums and chain hold: a replay alone would not see what it does not compare.
+
+    The open file completely, the archives as the manifest has them: a start costs no history.
+    """
+    found = verify_open(journal)
+    if found["verified"]:
+        return
+    if Reserve(journal).free < RESERVE:
+        raise StartError(f"{journal}: its disk is full, and the journal cannot even be read: make room")
+    raise StartError(f"{journal} is damaged: {found['errors'][0]}")
 
 
 def _require_ours(settings: Settings) -> None:
@@ -217,11 +234,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(service: Service, settings: Settings) -> _Server:
+def _server(service: Service, settings: Settings, log: Log) -> _Server:
+    door = Door.of(settings.staff, SystemClock().monotonic, log)
     return _Server(
         uvicorn.Config(
-            create_app(service, known_acts(settings)),
-            http="h11",
+            create_app(service, known_acts(settings), door),
+            http=PeerProtocol,
+            h11_max_incomplete_event_size=LONGEST_HEADERS,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -236,27 +255,65 @@ def _server(service: Service, settings: Settings) -> _Server:
 
 
 async def _serve(
-    settings: Settings, listener: socket.socket, journal: SqliteJournal, table: Table, log: Log
+    settings: Settings,
+    listener: socket.socket,
+    journal: SqliteJournal,
+    table: Table,
+    reserve: Reserve,
+    log: Log,
 ) -> None:
     """Serve until told to end. Raises the FailStop, or whatever else stopped the engine."""
     links = {device.id: make_link(device.link, device.speaks.line) for device in settings.devices}
-    machine = of_journal(settings.journal, time.time_ns, time.monotonic_ns)
+    machine = of_journal(settings.journal, time.time_ns, time.monotonic_ns, lambda: journal.trouble)
     watch = Watch(machine, frozenset(table.faults))
-    service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log, watch)
+    service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log, watch, reserve)
     _end_on_signals(service, log)
-    service.start(started(settings))
-    server = _server(service, settings)
+    service.start(started(settings, journal.signer))
+    for noticed in _integrity(settings, table, log):
+        service.notice(noticed)
+    server = _server(service, settings, log)
     serving = asyncio.create_task(server.serve([listener]))
     serving.add_done_callback(lambda _: service.stop())
-    notify("READY=1")
+    if not service.over.is_set():
+        notify("READY=1")
     log("started", table=settings.table_id, version=__version__, simulated=list(settings.simulated))
+    archives = _watch_archives(settings.journal, service, latched=ARCHIVES in table.faults)
     await service.over.wait()
     notify("STOPPING=1")
+    archives.stop()
     server.should_exit = True
     await asyncio.gather(service.finish(), serving)
     if service.failure is not None:
         raise _fail_stop(service.failure)
     log("stopped", table=settings.table_id)
+
+
+def _integrity(settings: Settings, table: Table, log: Log) -> list[Noticed]:
+    """What is to be journalled of the installed files: all of it by a package, or when it is asked for."""
+    wanted, found = settings.integrity, inspect()
+    if not found.fingerprint and wanted is None:
+        log("not-packaged", manifest=str(found.manifest))
+        return []
+    wanted = wanted or IntegritySettings()
+    rules = rules_digest(settings.rules.text())
+    return notices(found, rules, wanted.rules, wanted.blocks, INTEGRITY in table.faults)
+
+
+def _watch_archives(journal: Path, service: Service, latched: bool) -> ArchiveWatch:
+    """Once a start, beside the play: a damaged archive is a fault, and one that was mended is over."""
+    loop = asyncio.get_running_loop()
+
+    def tell(noticed: Noticed) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(service.notice, noticed)
+
+    def done(count: int) -> None:
+        if latched and not count:
+            tell(Noticed(ARCHIVES, "", False))
+
+    watch = ArchiveWatch(journal, lambda sentence: tell(Noticed(ARCHIVES, sentence, True)), done)
+    watch.start()
+    return watch
 
 
 def _fail_stop(error: Exception) -> FailStop:

@@ -11,16 +11,20 @@ from daemon.config import ConfigError, DeviceSettings, Settings, load
 from daemon.engine import Port
 from daemon.games.caribbean.game import Caribbean
 from daemon.games.caribbean.rows import KNOWN_ACTS
-from daemon.games.desk import Act
+from daemon.games.desk import Act, Game
+from daemon.games.five_card.game import FiveCard
+from daemon.games.five_card.rows import ACTS
+from daemon.games.five_card.rules import FiveCardRules
 from daemon.links.url import make_link
-from daemon.rig import Device, Rig
+from daemon.rig import BY_HAND, Device, Rig
 from daemon.supervisor import LinkLife
 from daemon.table import Started, Table
 from drivers.protocol import Binding
 
 CHANGE_RULES: Final = "change-rules"
+FIVE_CARD_SOURCES: Final = ("shoe", BY_HAND)  # the dealer shuffles, cards come one at a time (FC-02)
 LONGEST_PROBLEM: Final = 500  # characters: it is journalled, and may quote the file
-TABLE_ACTS: Final = frozenset({"use-shuffler", "use-shoe", "clear-fault", "accept-device"})
+TABLE_ACTS: Final = frozenset({"use-shuffler", "use-shoe", "use-hand", "clear-fault", "accept-device"})
 
 
 def build_table(settings: Settings, compiled: bool = False) -> Table:
@@ -28,12 +32,17 @@ def build_table(settings: Settings, compiled: bool = False) -> Table:
 
     ``compiled``: the machine's rows as one dictionary, for simulation.
     """
-    game = Caribbean(settings.rules, compiled=compiled)
-    return Table(settings.table_id, game, Rig({}, settings.mode))
+    rules = settings.rules
+    if isinstance(rules, FiveCardRules):
+        five_card: Game = FiveCard(rules, compiled=compiled)
+        rig = Rig({}, settings.mode, sources=FIVE_CARD_SOURCES, needs_sign=False)
+        return Table(settings.table_id, five_card, rig)
+    return Table(settings.table_id, Caribbean(rules, compiled=compiled), Rig({}, settings.mode))
 
 
-def started(settings: Settings) -> Started:
-    """The first input of a process: the configuration as far as the table depends on it."""
+def started(settings: Settings, signer: str = "") -> Started:
+    """The first input of a process: the configuration as far as the table depends on it, and the
+    public key that signs the journal's anchors."""
     return Started(
         __version__,
         settings.simulated,
@@ -43,6 +52,7 @@ def started(settings: Settings) -> Started:
         settings.rules.text(),
         tuple(device.id for device in settings.devices if not device.speaks.proves_delivery),
         {d.id: (d.firmware, d.digest) for d in settings.devices if d.firmware or d.digest},
+        signer,
     )
 
 
@@ -86,4 +96,4 @@ def _rules_of(file: str) -> dict[str, str]:
 
 def known_acts(settings: Settings) -> frozenset[str]:
     """The names of the acts that this table and its game know."""
-    return TABLE_ACTS | frozenset(KNOWN_ACTS)
+    return TABLE_ACTS | frozenset(ACTS if isinstance(settings.rules, FiveCardRules) else KNOWN_ACTS)

@@ -25,13 +25,18 @@ from pydantic_core import ErrorDetails
 from daemon import royal_option
 from daemon.games.caribbean.programme import fits, money, prize_pages
 from daemon.games.caribbean.rules import CaribbeanRules, RoyalApproval
+from daemon.games.five_card.programme import ante_text, buy_in_page
+from daemon.games.five_card.rules import LEVELS, MOST_HANDS, FiveCardRules
 from daemon.games.jackpot import JackpotRules
 from daemon.links.url import make_link
 from daemon.registry import ProtocolError, protocol
+from daemon.rig import BY_HAND
 from drivers.protocol import DeviceProtocol, Option
 
 MAX_AMOUNT: Final = 10**12  # minor units: sums stay far below the 64 bits of the journal
 MAX_FILE: Final = 2**20  # bytes
+CREDENTIAL: Final = "credential"
+OUR_CREDENTIALS: Final = "/run/credentials/feltd.service"
 MAX_SOCKET_PATH: Final = 107  # bytes, sockaddr_un without its final zero
 _RATE: Final = re.compile(r"[0-9]{1,9}(/[0-9]{1,9})?")
 
@@ -67,18 +72,48 @@ class DeviceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StaffSettings:
+    """Who may do what (docs/roles.md). ``file`` has people and their PINs, None for no sessions;
+    ``users`` and ``groups`` of the machine have roles. An unused session locks after ``idle_minutes``."""
+
+    file: Path | None = None
+    idle_minutes: int = 15
+    users: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegritySettings:
+    """What becomes of installed files or rules that are not the approved ones (daemon.integrity).
+
+    ``blocks``: a difference is a fault. ``rules`` is the digest of the approved rule set, "" for any."""
+
+    blocks: bool = False
+    rules: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """One table. ``shuffler`` is the id of the one in use at first, "" in shoe mode."""
 
     table_id: str
     game: str
-    mode: str  # shoe, shuffler
+    mode: str  # shoe, shuffler, hand
     shuffler: str
     journal: Path
     key: Path
     socket: Path
-    rules: CaribbeanRules
+    rules: CaribbeanRules | FiveCardRules
     devices: tuple[DeviceSettings, ...]
+    staff: StaffSettings = StaffSettings()
+    integrity: IntegritySettings | None = None
+
+    @property
+    def caribbean(self) -> CaribbeanRules:
+        """The rules of a Caribbean Stud table. Raises ConfigError at another game."""
+        if not isinstance(self.rules, CaribbeanRules):
+            raise ConfigError([f"table {self.table_id}: table.game: {self.game}, not caribbean"])
+        return self.rules
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -118,6 +153,7 @@ RateOrNone = Annotated[Fraction, PlainValidator(_rate_or_none)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
 Text = Annotated[str, Field(min_length=1)]
 Payer = Literal["pool", "house"]
+Role = Literal["dealer", "supervisor", "technician", "auditor", "console"]
 
 
 class _Section(BaseModel):
@@ -126,12 +162,29 @@ class _Section(BaseModel):
 
 class _Table(_Section):
     id: Name
-    game: Literal["caribbean"]
-    mode: Literal["shoe", "shuffler"]
+    game: Literal["caribbean", "five-card"]
+    mode: Literal["shoe", "shuffler", "hand"]
     shuffler: Name | None = None
     journal: Text
     key: Text
     socket: Text
+
+
+class _Integrity(_Section):
+    difference: Literal["show", "block"] = "show"
+    rules: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+    def settings(self) -> IntegritySettings:
+        return IntegritySettings(self.difference == "block", self.rules or "")
+
+
+class _CaribbeanTable(_Table):
+    mode: Literal["shoe", "shuffler"]
+
+
+class _FiveCardTable(_Table):
+    mode: Literal["shoe", "hand"]  # the dealer shuffles (FC-02)
+    shuffler: None = None
 
 
 class _Prizes(_Section):
@@ -249,6 +302,42 @@ class _Rules(_Section):
         )
 
 
+class _FiveCardRules(_Section):
+    version: Literal["104/85/M"]
+    edition: Annotated[str, Field(pattern=r"^[ -~]{1,40}$")]
+    currency: Annotated[str, Field(pattern=r"^[ -~]{0,4}$")] = "$"
+    sign_width: Annotated[int, Field(ge=8, le=64)] | None = None
+    ante: Literal[2_000, 10_000]
+    # What art. 5 and 8 fix with the ante; written down it can be read, but not changed.
+    buy_in_min: Money | None = None
+    top_up_below: Money | None = None
+    first_rake: Money | None = None
+    seats: Annotated[int, Field(ge=2, le=8)] = MOST_HANDS
+    smallest_chip: Money = 100
+    pay_unit: Money = 1
+    rake_percent: Literal[3, 4] = 4
+    topup_measured: Literal["during_round", "round_end"] = "during_round"
+    unfollowed_unraked: Literal["any_round", "fourth_round"] = "any_round"
+    min_raise: Literal["last_increment", "last_total"] = "last_increment"
+    check_raise: bool = False
+
+    def rules(self) -> FiveCardRules:
+        return FiveCardRules(
+            ante=self.ante,
+            seats=self.seats,
+            smallest_chip=self.smallest_chip,
+            rake_percent=self.rake_percent,
+            pay_unit=self.pay_unit,
+            topup_measured=self.topup_measured,
+            unfollowed_unraked=self.unfollowed_unraked,
+            min_raise=self.min_raise,
+            check_raise=self.check_raise,
+            currency=self.currency,
+            sign_width=self.sign_width or 0,
+            edition=self.edition,
+        )
+
+
 class _Device(_Section):
     protocol: Text
     link: Text
@@ -262,7 +351,7 @@ class _Device(_Section):
 class _Devices(_Section):
     shoe: _Device | None = None
     shuffler: dict[Name, _Device] = Field(default_factory=dict)
-    sign: _Device
+    sign: _Device | None = None
 
     def named(self) -> Iterator[tuple[str, str, str, _Device]]:
         """Dotted key, id, role and section of every device."""
@@ -270,13 +359,42 @@ class _Devices(_Section):
             yield "devices.shoe", "shoe", "shoe", self.shoe
         for name, device in self.shuffler.items():
             yield f"devices.shuffler.{name}", name, "shuffler", device
-        yield "devices.sign", "sign", "sign", self.sign
+        if self.sign is not None:
+            yield "devices.sign", "sign", "sign", self.sign
+
+
+class _CaribbeanDevices(_Devices):
+    sign: _Device
+
+
+class _Staff(_Section):
+    file: Text | None = None
+    idle_minutes: Annotated[int, Field(ge=1, le=720)] = 15
+    users: dict[Text, Role] = Field(default_factory=dict)
+    groups: dict[Text, Role] = Field(default_factory=dict)
+
+    def settings(self, folder: Path) -> StaffSettings:
+        file = folder / self.file if self.file is not None else None
+        return StaffSettings(file, self.idle_minutes, self.users, self.groups)
 
 
 class _File(_Section):
-    table: _Table
+    table: _CaribbeanTable
     rules: _Rules
-    devices: _Devices
+    devices: _CaribbeanDevices
+    staff: _Staff = _Staff()
+    integrity: _Integrity | None = None
+
+
+class _FiveCardFile(_Section):
+    table: _FiveCardTable
+    rules: _FiveCardRules
+    devices: _Devices = Field(default_factory=_Devices)
+    staff: _Staff = _Staff()
+    integrity: _Integrity | None = None
+
+
+_AnyFile = _File | _FiveCardFile
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -298,10 +416,12 @@ def load(path: Path, today: date | None = None) -> Settings:
         mode=table.mode,
         shuffler=table.shuffler or "",
         journal=path.parent / table.journal,
-        key=path.parent / table.key,
+        key=_key(table.key, path.parent),
         socket=path.parent / table.socket,
         rules=file.rules.rules(),
         devices=tuple(_devices(file, path.parent)),
+        staff=file.staff.settings(path.parent),
+        integrity=file.integrity.settings() if file.integrity is not None else None,
     )
 
 
@@ -334,15 +454,18 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
-def _shaped(path: Path, content: dict[str, object]) -> _File:
+def _shaped(path: Path, content: dict[str, object]) -> _AnyFile:
+    table = content.get("table")
+    game = table.get("game") if isinstance(table, dict) else None
+    shape: type[_AnyFile] = _FiveCardFile if game == "five-card" else _File
     try:
-        return _File.model_validate(content)
+        return shape.model_validate(content)
     except ValidationError as error:
         problems = [f"{path}: {_dotted(found['loc'])}: {_complaint(found)}" for found in error.errors()]
         raise ConfigError(problems) from None
 
 
-def _devices(file: _File, folder: Path) -> Iterator[DeviceSettings]:
+def _devices(file: _AnyFile, folder: Path) -> Iterator[DeviceSettings]:
     for _, name, role, device in file.devices.named():
         yield DeviceSettings(
             name,
@@ -357,6 +480,14 @@ def _devices(file: _File, folder: Path) -> Iterator[DeviceSettings]:
         )
 
 
+def _key(key: str, folder: Path) -> Path:
+    """The file of the sealing key; ``credential:NAME`` is one that the service manager gives the unit."""
+    scheme, colon, name = key.partition(":")
+    if scheme != CREDENTIAL or not colon:
+        return folder / key
+    return Path(os.environ.get("CREDENTIALS_DIRECTORY", OUR_CREDENTIALS)) / name
+
+
 def _link(device: _Device, folder: Path) -> str:
     """A bare path is relative to the file's folder, a URL is as it is."""
     return device.link if ":" in device.link.partition("/")[0] else str(folder / device.link)
@@ -367,6 +498,7 @@ def _link(device: _Device, folder: Path) -> str:
 _SECTIONS: Final = (
     _Table,
     _Rules,
+    _FiveCardRules,
     _Approval,
     _PayTable,
     _Progressive,
@@ -374,6 +506,8 @@ _SECTIONS: Final = (
     _FundedBy,
     _Device,
     _Devices,
+    _Staff,
+    _Integrity,
     _File,
 )
 _KEYS: Final = sorted({key for section in _SECTIONS for key in section.model_fields})
@@ -428,14 +562,23 @@ _BESIDE_JOURNAL: Final = {
     "-wal": "the write-ahead log",
     "-shm": "the index of the log",
     "-journal": "the rollback file",
+    ".head": "the note of the last record",
+    ".reserve": "the reserve for a full disk",
+    ".archive": "the archives",
 }
 
 
-def _contradictions(file: _File, path: Path, today: date) -> Iterator[str]:
+def _contradictions(file: _AnyFile, path: Path, today: date) -> Iterator[str]:
     places = {_place(path): "this configuration"}  # every file of the table, and what it is
-    yield from _rule_problems(file.rules, today)
+    if isinstance(file, _FiveCardFile):
+        yield from _five_card_problems(file.rules)
+        if file.devices.shuffler:
+            yield "devices.shuffler: the dealer shuffles at this game (FC-02)"
+    else:
+        yield from _rule_problems(file.rules, today)
     yield from _source_problems(file.table, file.devices)
     yield from _file_problems(file.table, path.parent, places)
+    yield from _staff_problems(file.staff, path.parent, places)
     yield from _device_problems(file.devices, path.parent, places)
 
 
@@ -472,12 +615,27 @@ def _sign_problems(rules: CaribbeanRules) -> Iterator[str]:
             yield f"rules.sign_width: {rules.sign_width} characters are too few for {page!r}"
 
 
+def _five_card_problems(rules: _FiveCardRules) -> Iterator[str]:
+    level, made = LEVELS[rules.ante], rules.rules()
+    for key, fixed in level._asdict().items():
+        given = getattr(rules, key)
+        if given is not None and given != fixed:
+            yield f"rules.{key}: with an ante of {rules.ante} it is {fixed} (FC-06, FC-08), not {given}"
+    if rules.ante % rules.smallest_chip:
+        yield f"rules.smallest_chip: the ante, {rules.ante}, is no whole number of {rules.smallest_chip}"
+    for text in (ante_text(made), *buy_in_page(made)):
+        if rules.sign_width and len(text) > rules.sign_width:
+            yield f"rules.sign_width: {rules.sign_width} characters are too few for {text!r}"
+
+
 def _source_problems(table: _Table, devices: _Devices) -> Iterator[str]:
     if table.mode == "shoe":
         if devices.shoe is None:
             yield 'devices.shoe: missing: in mode "shoe" the cards come from it'
         if table.shuffler is not None:
             yield 'table.shuffler: is for mode "shuffler"; use-shuffler takes one into use later'
+    elif table.mode == BY_HAND:
+        return
     elif table.shuffler is None:
         yield 'table.shuffler: missing: mode "shuffler" needs the id of the one in use'
     elif table.shuffler not in devices.shuffler:
@@ -502,6 +660,16 @@ def _file_problems(table: _Table, folder: Path, places: dict[Path, str]) -> Iter
             yield f"table.journal: the name of {what} of {table.journal.removesuffix(ending)}"
     if len(bytes(folder / table.socket)) > MAX_SOCKET_PATH:
         yield f"table.socket: longer than the {MAX_SOCKET_PATH} bytes that a socket's path may have"
+
+
+def _staff_problems(staff: _Staff, folder: Path, places: dict[Path, str]) -> Iterator[str]:
+    if staff.file is not None:
+        place = _place(folder / staff.file)
+        if place in places:
+            yield f"staff.file: the same file as {places[place]}"
+        places.setdefault(place, "staff.file")
+    elif "console" in (*staff.users.values(), *staff.groups.values()):
+        yield "staff.file: missing: nobody can begin a session at a console without it"
 
 
 def _files(table: _Table) -> Iterator[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from daemon.clock import Clock
-from daemon.games.desk import Act, ToDevice
+from daemon.games.desk import Act, Timer, TimeUp, ToDevice
 from daemon.journal import Entry, Journal
 from daemon.links.base import Cause
 from daemon.records import Plain, essence, input_from, input_record, outcome_record
@@ -47,7 +47,7 @@ HELD_IS_A_FAULT: Final = SECOND
 SNAPSHOT_EVERY: Final = 500  # records: what a recovery plays again at most, and one open round
 SAFE_TEXT: Final = "PLEASE WAIT"
 _HEALTH: Final = (Identified, Silent, OutOfSync, InSync)
-_CANNOT_WAIT: Final = (Act, Started)
+_CANNOT_WAIT: Final = (Act, Started, TimeUp)
 
 
 class FailStop(Exception):
@@ -140,6 +140,10 @@ def _replay(table: Table, seq: int, record: Plain, faces: bytes) -> None:
         raise RecoveryError(f"record {seq} replays differently: another program or rule set wrote it")
 
 
+def _nothing() -> None:
+    pass
+
+
 class Engine:
     """One table at work. Single-threaded: everything here runs on one loop."""
 
@@ -155,8 +159,11 @@ class Engine:
         self._held: list[Input] = []
         self._held_since = 0
         self._retry_at: int | None = None
+        self._timer: Timer | None = None  # the decision whose time runs
+        self._time_up_at = 0
         self._snapshot_at = journal.next_seq + SNAPSHOT_EVERY
         self.committed = 0
+        self.tidy = _nothing  # what the journal has to do between rounds; some milliseconds at most
 
     # --- what comes in --------------------------------------------------------------------
 
@@ -197,6 +204,7 @@ class Engine:
             before = self.journal.answered(act.key)
             if before is not None:
                 return self._answered_before(act, before)
+        self._expire(self._clock.monotonic())  # what is late does not depend on how busy the loop is
         if self._held:
             return None
         seq = self.journal.next_seq  # what the devices say to its effects is recorded after it
@@ -226,6 +234,7 @@ class Engine:
         """A deadline may have come: links to open, drivers to tick, held events to commit."""
         now = self._clock.monotonic()
         self._retry_held(now)
+        self._expire(now)
         for port in self.ports.values():
             if port.life.due(now):
                 self._apply(port, port.life.opening(now))
@@ -235,13 +244,16 @@ class Engine:
             deadline = port.driver.deadline if port.open else None
             if deadline is not None and deadline <= now:
                 self._outputs(port, port.driver.tick(now), now)
+        if self.table.at_rest and not self._held:
+            self.tidy()
 
     @property
     def deadline(self) -> int | None:
         """When :meth:`tick` is due, monotonic nanoseconds."""
         due = [port.life.deadline for port in self.ports.values()]
         due += [port.driver.deadline for port in self.ports.values() if port.open]
-        times = [at for at in (*due, self._retry_at) if at is not None]
+        up = self._time_up_at if self._timer is not None else None
+        times = [at for at in (*due, self._retry_at, up) if at is not None]
         return min(times) if times else None
 
     # --- drivers --------------------------------------------------------------------------
@@ -314,6 +326,7 @@ class Engine:
             raise FailStop(f"an input could not be committed: {type(error).__name__}: {error}") from error
         self.committed = self.journal.next_seq - 1
         self._perform(inputs, outcomes)
+        self._time()
         self._remember()
         return records
 
@@ -361,11 +374,28 @@ class Engine:
         told = port.driver.resume if effect.resume else port.driver.command
         self._outputs(port, told(effect.command, now), now)
 
+    # --- time to decide -------------------------------------------------------------------
+
+    def _time(self) -> None:
+        """The time of a decision begins when its turn is committed, and anew after a halt or a restart."""
+        timer = self.table.timer
+        if timer is not None and timer != self._timer:
+            self._time_up_at = self._clock.monotonic() + timer.limit + 1  # at the limit is in time
+        self._timer = timer
+
+    def _expire(self, now: int) -> None:
+        if self._timer is None or now < self._time_up_at:
+            return
+        over, self._timer = self._timer, None
+        if self._take([TimeUp(over.id)]) is None:
+            self._time()  # while nothing can be journalled nobody can act either
+
     # --- a journal that is busy -----------------------------------------------------------
 
     def _hold(self, inputs: list[Input]) -> None:
         now = self._clock.monotonic()
         self._held, self._held_since = inputs, now
+        self._timer = None  # nobody can act meanwhile: the time begins anew with the next commit
         self._retry_at = now + RETRY_HELD
         self._log("journal-held", inputs=len(inputs))
 

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.games.desk import Act, Effect, Note, RoundClosed, ToDevice
+from daemon.games.desk import Act, Effect, Note, RoundClosed, TimeUp, ToDevice
 from daemon.table import FromDevice, Input, LinkChanged, Noticed, Outcome, Snapshot, Started
 from drivers import base
 from drivers.cards import DECK, FaceDownCard
 
 Plain = dict[str, Any]
 SEALED: Final = "sealed"
-SHOWS_CARDS: Final = "reveal"  # the act whose `cards` are faces
+SHOWS_CARDS: Final = ("reveal", "card")  # the acts whose `cards` or `card` are faces
+FACES_IN: Final = ("cards", "card")
 
 _EVENTS: Final[Mapping[str, type]] = {
     "card-drawn": base.CardDrawn,
@@ -90,6 +91,8 @@ def input_record(item: Input) -> tuple[Plain, bytes]:
         return {"kind": "noticed", **_values(item)}, b""
     if isinstance(item, Snapshot):
         return {"kind": "snapshot", "state": item.state}, b""
+    if isinstance(item, TimeUp):
+        return {"kind": "time-up", "id": item.id}, b""
     return _started_record(item), b""
 
 
@@ -107,10 +110,11 @@ def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
 
 def _act_record(act: Act) -> tuple[Plain, bytes]:
     args, faces = dict(act.args), b""
-    if act.name == SHOWS_CARDS and isinstance(args.get("cards"), str) and args["cards"]:
+    shown = next((name for name in FACES_IN if isinstance(args.get(name), str) and args[name]), None)
+    if act.name in SHOWS_CARDS and shown is not None:
         # Cards keyed for a hand that is not to be shown are refused, and stay secret.
-        faces = str(args["cards"]).encode()
-        args["cards"] = SEALED
+        faces = str(args[shown]).encode()
+        args[shown] = SEALED
     plain: Plain = {"kind": "act", "name": act.name, "args": args}
     for name in ("by", "role", "second", "key", "replaces"):
         value = getattr(act, name)
@@ -120,7 +124,7 @@ def _act_record(act: Act) -> tuple[Plain, bytes]:
 
 
 def _started_record(item: Started) -> Plain:
-    return {
+    plain: Plain = {
         "kind": "started",
         "version": item.version,
         "simulated": list(item.simulated),
@@ -131,6 +135,7 @@ def _started_record(item: Started) -> Plain:
         "lossy": list(item.lossy),
         "pinned": {name: list(program) for name, program in item.pinned.items()},
     }
+    return plain | ({"signer": item.signer} if item.signer else {})
 
 
 def input_from(plain: Plain, faces: bytes) -> Input:
@@ -151,8 +156,13 @@ def _read_device(plain: Plain, faces: bytes) -> FromDevice:
 def _read_act(plain: Plain, faces: bytes) -> Act:
     del plain["kind"]
     if faces:
-        plain["args"] = plain["args"] | {"cards": faces.decode()}
+        plain["args"] = _with_faces(plain["args"], faces)
     return Act(**plain)
+
+
+def _with_faces(args: Plain, faces: bytes) -> Plain:
+    sealed = next(name for name in FACES_IN if args.get(name) == SEALED)
+    return args | {sealed: faces.decode()}
 
 
 def _read_link(plain: Plain, faces: bytes) -> LinkChanged:
@@ -170,6 +180,10 @@ def _read_noticed(plain: Plain, faces: bytes) -> Noticed:
     return Noticed(plain["code"], plain["text"], plain["holds"])
 
 
+def _read_time_up(plain: Plain, faces: bytes) -> TimeUp:
+    return TimeUp(plain["id"])
+
+
 def _read_snapshot(plain: Plain, faces: bytes) -> Snapshot:
     return Snapshot(plain["state"])
 
@@ -180,6 +194,7 @@ _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
     "link": _read_link,
     "started": _read_started,
     "noticed": _read_noticed,
+    "time-up": _read_time_up,
     "snapshot": _read_snapshot,
 }
 
@@ -190,7 +205,7 @@ def in_clear(record: Plain, faces: bytes) -> Plain:
         return record
     said = record["input"]
     if said["kind"] == "act":
-        return record | {"input": said | {"args": said["args"] | {"cards": faces.decode()}}}
+        return record | {"input": said | {"args": _with_faces(said["args"], faces)}}
     return record | {"input": said | {"face": DECK[faces[0]].text}}
 
 

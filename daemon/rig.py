@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 from drivers.base import Display, NumberedCommand
 
 COMMAND_IDS: Final = 0xFFFF
+BY_HAND: Final = "hand"  # the mode in which no device deals: the dealer keys what lies face up
 _COMMANDS: Final[Mapping[str, type[NumberedCommand]]] = {
     kind.__name__: kind for kind in get_args(NumberedCommand)
 }
@@ -73,6 +74,8 @@ class Rig:
     devices: dict[str, Device]
     mode: str
     shuffler: str = ""
+    sources: tuple[str, ...] = ("shoe", "shuffler")  # the modes that the game can be dealt in
+    needs_sign: bool = True  # no round opens without one (CS-01)
     wanted: Display = field(default_factory=lambda: Display(""))  # what the sign is to show
     shows: Display | None = None  # what it is proven to show
     told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
@@ -85,7 +88,9 @@ class Rig:
 
         One that was taken out of the configuration stays known, for the records that name it.
         """
-        for name, role in devices.items():
+        for name, role in sorted(
+            devices.items()
+        ):  # a record tells them by name, and a replay has no other order
             self.devices.setdefault(name, Device(name, role))
         for device in self.devices.values():
             device.ready, device.detail = False, ""
@@ -100,18 +105,24 @@ class Rig:
     @property
     def source(self) -> Device | None:
         """The device that the cards come from."""
+        if self.mode == BY_HAND:
+            return None
         if self.mode == "shuffler":
             return self.devices.get(self.shuffler)
         return next((device for device in self.devices.values() if device.role == "shoe"), None)
 
     def not_ready(self) -> str:
+        return self.source_trouble() or (self._sign_trouble() if self.needs_sign else "")
+
+    def source_trouble(self) -> str:
+        if self.mode == BY_HAND:
+            return ""
         source = self.source
-        if source is None:
-            return f"no {self.mode} is configured"
+        return f"no {self.mode} is configured" if source is None else source.trouble()
+
+    def _sign_trouble(self) -> str:
         signs = self.by_role("sign")
-        if not signs:
-            return "no sign is configured"
-        return source.trouble() or signs[0].trouble()
+        return signs[0].trouble() if signs else "no sign is configured"
 
     def source_ready(self) -> bool:
         return self.source is not None and self.source.ready

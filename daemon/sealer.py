@@ -10,6 +10,8 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from daemon.anchor import Signer
+
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
 
@@ -19,12 +21,16 @@ class SealError(Exception):
 
 
 class Sealer:
-    """Seals the faces of one record. The record's number is bound in: a seal cannot be moved."""
+    """Seals the faces of one record. The record's number is bound in: a seal cannot be moved.
+
+    ``signer`` signs the journal's anchors with a key that is derived from this one.
+    """
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
             raise SealError(f"a sealing key has {KEY_BYTES} bytes")
         self._cipher = AESGCM(key)
+        self.signer: Final = Signer(key)
 
     def seal(self, seq: int, faces: bytes) -> bytes:
         """Nonce and ciphertext of ``faces``; the length tells how many cards, nothing else."""
@@ -54,6 +60,11 @@ def create_key(path: Path) -> None:
         os.close(folder)
 
 
+def _is_credential(path: Path) -> bool:
+    """Given by the service manager, who lets only this service read it (by an ACL, which looks like 0440)."""
+    return path.parent == Path(os.environ.get("CREDENTIALS_DIRECTORY", "/nowhere"))
+
+
 def load_key(path: Path) -> Sealer:
     """The sealer of a key file. Raises SealError when it is missing or others may read it."""
     try:
@@ -61,6 +72,6 @@ def load_key(path: Path) -> Sealer:
         key = path.read_bytes()
     except OSError as error:
         raise SealError(f"{path}: {error.strerror}: the faces in the journal cannot be opened") from None
-    if mode & 0o077:
+    if mode & 0o077 and not _is_credential(path):
         raise SealError(f"{path}: others may read the sealing key: chmod 600 it")
     return Sealer(key)

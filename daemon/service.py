@@ -13,9 +13,11 @@ from daemon.engine import Engine, Log, Port
 from daemon.games.desk import Act
 from daemon.journal import SqliteJournal
 from daemon.links.base import Cause, Link, LinkError
+from daemon.metrics import Latency, TimedJournal
 from daemon.notify import notify, watchdog_seconds
 from daemon.records import Plain
-from daemon.table import Started, Table
+from daemon.reserve import Reserve
+from daemon.table import Noticed, Started, Table
 from daemon.watch import Watch
 from drivers.base import MILLISECOND, SECOND, Output, Send
 
@@ -24,6 +26,7 @@ STUCK: Final = 60 * SECOND  # another program holds the journal: by then a resta
 LOOK_EVERY: Final = 1.0  # seconds
 FAREWELL: Final = 1.5  # seconds: how long a paced sign needs for the safe text
 FAREWELL_STEP: Final = 0.02  # seconds
+NO_ROOM: Final = "the journal's disk is full: nothing is accepted until there is room; it goes on by itself"
 # Taken back, recorded, or not certain: the journal knows, and only the next process reads it.
 STOPPED_WITHIN: Final = (
     "the daemon stops; repeat the act with the same key once it runs again: it is done if it was not recorded"
@@ -53,15 +56,20 @@ class Service:
         clock: Clock,
         log: Log,
         watch: Watch | None = None,
+        reserve: Reserve | None = None,
     ) -> None:
-        self.engine = Engine(table, journal, ports, clock, self, log)
+        self.latency = Latency()
+        self.engine = Engine(table, TimedJournal(journal, self.latency), ports, clock, self, log)
+        self.engine.tidy = journal.tidy
         self.journal = journal
         self.over = asyncio.Event()
         self.failure: Exception | None = None
+        self.no_room = False
         self._links = links
         self._clock = clock
         self._log = log
         self._watch = watch
+        self._reserve = reserve
         self._next_look: asyncio.TimerHandle | None = None
         self._next_ping: asyncio.TimerHandle | None = None
         self._status = ""
@@ -73,11 +81,23 @@ class Service:
     # --- life -----------------------------------------------------------------------------
 
     def start(self, started: Started) -> None:
-        """The first input, then the first look at every link."""
+        """The first input, then the first look at every link; on a full disk, once there is room."""
+        self._loop.call_soon(self._ping, watchdog_seconds() or LOOK_EVERY)
+        self._begin(started)
+
+    def _begin(self, started: Started) -> None:
+        if self.over.is_set():
+            return
+        room = (self._reserve is None or self._reserve.hold()) and self.journal.has_room()
+        if self.no_room != (no_room := not room):
+            self.no_room = no_room
+            self._log("no-room" if no_room else "room-again", journal=str(self.journal.path))
+        if no_room:
+            self._next_look = self._loop.call_later(LOOK_EVERY, self._begin, started)
+            return
         self._enter(self.engine.start, started)
         self._enter(self.engine.tick)
         self._look()
-        self._loop.call_soon(self._ping, watchdog_seconds() or LOOK_EVERY)
 
     def stop(self) -> None:
         """Let nothing in any more. Those who wait are answered."""
@@ -124,18 +144,26 @@ class Service:
         """One act (``Engine.act``). Raises Stopped when the service is ending."""
         if self.over.is_set():
             raise Stopped("the daemon is stopping; nothing was changed")
+        if self.no_room:
+            raise Stopped(NO_ROOM)
         answer = self._enter(self.engine.act, act)
         if self.failure is not None:
             raise Stopped(STOPPED_WITHIN)
         return answer
+
+    def notice(self, noticed: Noticed) -> None:
+        """Something about the controller itself: logged, and an input like any other."""
+        if self.no_room:
+            return  # it is told again by the next start
+        self._log("noticed", code=noticed.code, holds=noticed.holds, text=noticed.text)
+        self._enter(self.engine.notice, noticed)
 
     def _look(self) -> None:
         """What the controller notices about itself goes the way of every input."""
         if self._watch is None or self.over.is_set():
             return
         for noticed in self._watch.look():
-            self._log("noticed", code=noticed.code, holds=noticed.holds, text=noticed.text)
-            self._enter(self.engine.notice, noticed)
+            self.notice(noticed)
         self._next_look = self._loop.call_later(LOOK_EVERY, self._look)
 
     def _ping(self, every: float) -> None:
@@ -158,7 +186,14 @@ class Service:
         view = self.engine.view()
         for device, told in view["devices"].items():
             told["wire"] = self._links[device].describe()
+        if self.no_room:
+            fault = {"code": "disk-full", "since": "", "text": NO_ROOM, "cleared_by": "room on the disk"}
+            view["faults"] = [*view["faults"], fault]
         return view
+
+    @property
+    def stopping(self) -> bool:
+        return self.over.is_set()
 
     async def changed(self, after: int, wait: float) -> None:
         """Return once a record later than ``after`` is committed, or after ``wait`` seconds."""

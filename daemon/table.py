@@ -21,9 +21,12 @@ from daemon.games.desk import (
     Move,
     OutboxEntry,
     Refused,
+    Timed,
+    Timer,
+    TimeUp,
     ToDevice,
 )
-from daemon.rig import Device, Rig
+from daemon.rig import BY_HAND, Device, Rig
 from drivers.base import (
     CardDrawn,
     CardsReturned,
@@ -84,7 +87,7 @@ class Started:
     says how it is to be replayed. ``devices`` are ids and roles; ``mode`` and ``shuffler`` count
     at the first start only, later the table's own acts do. ``lossy`` are the ids of devices whose
     protocol cannot prove delivery, ``pinned`` the firmware and digest that the configuration names
-    for a device ("" for any).
+    for a device ("" for any). ``signer`` is the public key of the journal's anchors.
     """
 
     version: str
@@ -95,6 +98,7 @@ class Started:
     rules: str = ""
     lossy: tuple[str, ...] = ()
     pinned: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    signer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Noticed:
     holds: bool | None = None
 
 
-Input = Act | FromDevice | LinkChanged | Started | Noticed | Snapshot
+Input = Act | FromDevice | LinkChanged | Started | Noticed | TimeUp | Snapshot
 
 
 @dataclass(slots=True)
@@ -161,9 +165,11 @@ class Table:
         self.balances: dict[str, int] = defaultdict(int)
         self.simulated: tuple[str, ...] = ()
         self.started = False
+        self._timed = game if isinstance(game, Timed) else None
         self._acts: dict[str, Callable[[Act, Desk], None]] = {
             "use-shuffler": self._use_shuffler,
             "use-shoe": self._use_shoe,
+            "use-hand": self._use_hand,
             "clear-fault": self._clear_fault,
             "accept-device": self._accept_device,
         }
@@ -195,8 +201,15 @@ class Table:
             self._started(item, desk)
         elif isinstance(item, Noticed):
             self._noticed(item, desk)
+        elif isinstance(item, TimeUp):
+            self.game.handle(DeviceNews("time-up", "", item), desk)
         elif item.state != self.snapshot():
             raise InvariantBroken("the snapshot is not what this table remembers")
+
+    @property
+    def timer(self) -> Timer | None:
+        """The decision whose time runs now."""
+        return self._timed.timer(self.rig, self.faults) if self._timed is not None else None
 
     # --- what it remembers ----------------------------------------------------------------
 
@@ -368,12 +381,19 @@ class Table:
     # --- the table's own acts -------------------------------------------------------------
 
     def _change_source(self, mode: str, shuffler: str, desk: Desk) -> None:
-        if self.game.cards_out:
-            raise Refused("cards are out: the device stays", "CS-11", "settle or void the round first")
+        if mode not in self.rig.sources:
+            raise Refused(
+                f"this game is not dealt in {mode} mode", "", f"modes: {', '.join(self.rig.sources)}"
+            )
         if (self.rig.mode, self.rig.shuffler) == (mode, shuffler):
-            raise Refused(f"{shuffler or 'the shoe'} is in use already")
+            raise Refused(f"{shuffler or mode} is in use already")
+        before = self.rig.mode, self.rig.shuffler
         self.rig.mode, self.rig.shuffler = mode, shuffler
-        self.game.handle(DeviceNews("deck-source-changed", shuffler, None), desk)
+        try:
+            self.game.handle(DeviceNews("deck-source-changed", shuffler, None), desk)
+        except Refused:  # cards are out: the game names its clause
+            self.rig.mode, self.rig.shuffler = before
+            raise
 
     def _use_shuffler(self, act: Act, desk: Desk) -> None:
         wanted = act.text("id")
@@ -392,6 +412,9 @@ class Table:
         if not self.rig.by_role("shoe"):
             raise Refused("no shoe is configured", "CS-01")
         self._change_source("shoe", "", desk)
+
+    def _use_hand(self, act: Act, desk: Desk) -> None:
+        self._change_source(BY_HAND, "", desk)
 
     def _clear_fault(self, act: Act, desk: Desk) -> None:
         code = act.text("code")

@@ -21,17 +21,20 @@ LOW_SPACE: Final = 64 * MEBI  # bytes: some hundred thousand records
 LARGE_WAL: Final = 64 * MEBI  # bytes: the checkpoint keeps it below 4 MiB unless somebody reads on and on
 STEP: Final = SECOND  # an hour of drift between two looks is no step
 WAL: Final = "wal-large"
+UNMOVED: Final = "archive-failed"
 CLOCK: Final = "clock-stepped"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What is looked at, as functions: bytes free, bytes of the log, UTC and monotonic nanoseconds."""
+    """What is looked at, as functions: bytes free, bytes of the log, UTC and monotonic nanoseconds, and
+    why old records cannot be moved into archives ("" when they can)."""
 
     free: Callable[[], int]
     wal: Callable[[], int]
     utc: Callable[[], int]
     monotonic: Callable[[], int]
+    unmoved: Callable[[], str] = str
 
 
 class _Level:
@@ -66,6 +69,7 @@ class Watch:
         self._room = _Level(NO_ROOM, _no_room)
         self._wal = _Level(WAL, _large_wal)
         self._room.holds, self._wal.holds = NO_ROOM in latched, WAL in latched
+        self._stuck = UNMOVED in latched
         self._offset = machine.utc() - machine.monotonic()
 
     def look(self) -> list[Noticed]:
@@ -75,7 +79,14 @@ class Watch:
             *self._room.look(free, free < self._low_space, free > self._low_space + self._low_space // 4),
             *self._wal.look(wal, wal > LARGE_WAL, wal < LARGE_WAL // 2),
             *self._clock(),
+            *self._unmoved(),
         ]
+
+    def _unmoved(self) -> Iterator[Noticed]:
+        text = self._machine.unmoved()
+        if bool(text) != self._stuck:
+            self._stuck = bool(text)
+            yield Noticed(UNMOVED, text, self._stuck)
 
     def _clock(self) -> Iterator[Noticed]:
         offset = self._machine.utc() - self._machine.monotonic()
@@ -97,10 +108,12 @@ def _large_wal(wal: int) -> str:
     )
 
 
-def of_journal(journal: Path, utc: Callable[[], int], monotonic: Callable[[], int]) -> Machine:
+def of_journal(
+    journal: Path, utc: Callable[[], int], monotonic: Callable[[], int], unmoved: Callable[[], str] = str
+) -> Machine:
     """The machine that keeps this journal. Room and log that cannot be asked about count as fine:
     the journal itself then fails, and says how."""
-    return Machine(lambda: _free(journal.parent), lambda: _size(journal), utc, monotonic)
+    return Machine(lambda: _free(journal.parent), lambda: _size(journal), utc, monotonic, unmoved)
 
 
 def _free(folder: Path) -> int:

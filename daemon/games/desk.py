@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from drivers.base import Command, Display
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,17}")
+WARNINGS: Final = frozenset({"wal-large"})  # latched like faults, and nobody is kept from playing
 
 
 class Refused(Exception):
@@ -75,6 +76,24 @@ class DeviceNews:
     kind: str
     device: str
     event: object
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A decision that is waited for: ``id`` is the record that began it, ``limit`` nanoseconds.
+
+    An act at exactly the limit is in time.
+    """
+
+    id: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeUp:
+    """The time of the decision ``id`` is over. A game sees it as the news ``time-up``."""
+
+    id: int
 
 
 GameInput = Act | DeviceNews
@@ -169,6 +188,9 @@ class Devices(Protocol):
     def source_ready(self) -> bool:
         """The device that the cards come from is there and in step."""
 
+    def source_trouble(self) -> str:
+        """Why no card can come from where the cards come from; "" when one can, or by hand."""
+
     def next_command_id(self) -> int:
         """A number for a command that this table has not used lately (16 bits)."""
 
@@ -208,9 +230,21 @@ class Desk:
             self.faults[code] = Fault(code, text, cleared_by, since)
             self.effects.append(Note("", f"fault {code}: {text}"))
 
+    def blocking(self) -> list[Fault]:
+        """The latched faults that keep a round from opening."""
+        return [fault for fault in self.faults.values() if fault.code not in WARNINGS]
+
     def unlatch(self, code: str) -> None:
         if self.faults.pop(code, None) is not None:
             self.effects.append(Note("", f"fault {code} cleared"))
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A game in which decisions have a time."""
+
+    def timer(self, devices: Devices, faults: Mapping[str, Fault]) -> Timer | None:
+        """The decision that is waited for now; None when there is none, or the table is halted."""
 
 
 class Game(Protocol):
@@ -225,10 +259,6 @@ class Game(Protocol):
 
     @property
     def round_id(self) -> int | None: ...
-
-    @property
-    def cards_out(self) -> bool:
-        """Cards of the running round have left the device: it cannot be changed any more."""
 
     @property
     def out_of_service(self) -> bool: ...

@@ -20,11 +20,12 @@ from typing import Any
 import pytest
 
 from daemon import audit
+from daemon.anchor import Anchor, Signer
 from daemon.audit import export, verify
 from daemon.games.desk import Act
 from daemon.journal import Entry, JournalError, MemoryJournal, create, header_bytes, link_hash, open_journal
 from daemon.records import decode, encode, input_record, outcome_record
-from daemon.sealer import SealError, create_key, load_key
+from daemon.sealer import Sealer, SealError, create_key, load_key
 from daemon.table import FromDevice, LinkChanged, Outcome, Started
 from drivers.base import FaultSet, Restarted
 from drivers.cards import DECK
@@ -65,7 +66,7 @@ class Recorded(Floor):
 
 def play(floor: Recorded) -> None:
     """A round with an award, a void one, one after a restart; refusals, a correction, a used key."""
-    floor.take(Started("0", ("shoe", "sign")))
+    floor.take(Started("0", ("shoe", "sign"), signer=floor.journal.signer))
     for name in ("shoe", "SH-1", "sign"):
         floor.take(LinkChanged(name, True, "", "", "S1", "1.0", "", 1))
     floor.bets(1, 3, progressive=(1, 3))
@@ -214,7 +215,8 @@ def offsets(exported: bytes) -> list[int]:
     """A byte of every kind of field, of every line's frame, and some at random."""
     words = (
         b'"header"', b'"table"', b'"created"', b'"hash"', b'"record"', b'"sealed":"', b'"sealed":null',
-        b'"seq"', b'"at"', b'"phase"', b'"kind"', b'"device"', b'"event"', b'"boot"', b'"ordinal"', b'"face"',
+        b'"seq"', b'"anchor":null', b'"anchor":"', b'"signer":"',
+        b'"at"', b'"phase"', b'"kind"', b'"device"', b'"event"', b'"boot"', b'"ordinal"', b'"face"',
         b'"face_up"', b'"sure"', b'"name"', b'"args"', b'"amount"', b'"role"', b'"second"', b'"key"',
         b'"money":[["', b'"contribution"', b'"outbox"', b'"effects"', b'"round-closed"', b'"summary"',
         b'"clause"', b'"detail"', b'"refusal"', b'"reason"', b'"todo"', b'"message"', b'"version"',
@@ -274,8 +276,10 @@ def test_an_export_with_lines_moved_is_not_verified(
         verifier.verify(change(exported.splitlines(keepends=True)))
 
 
-def rechained(lines: Lines, change: Callable[[int, dict[str, Any]], None]) -> Lines:
-    """A forger's export: records changed, and all hashes computed anew."""
+def rechained(
+    lines: Lines, change: Callable[[int, dict[str, Any]], None], signer: Signer | None = None
+) -> Lines:
+    """A forger's export: records changed, all hashes computed anew, and signed if he has the key."""
     head = hashlib.sha256(encode(json.loads(lines[0])["header"])).digest()
     out = lines[:1]
     for raw in lines[1:]:
@@ -284,6 +288,8 @@ def rechained(lines: Lines, change: Callable[[int, dict[str, Any]], None]) -> Li
         data = encode(line["record"])
         sealed = bytes.fromhex(line["sealed"] or "")
         head = hashlib.sha256(head + len(data).to_bytes(8, "big") + data + sealed).digest()
+        if signer is not None and line["anchor"]:
+            line["anchor"] = signer.sign("T", Anchor(line["seq"], head)).hex()
         out.append(encode(line | {"hash": head.hex()}) + b"\n")
     return out
 
@@ -310,12 +316,16 @@ FORGED = [
 
 @pytest.mark.parametrize(("change", "why"), FORGED)
 def test_sums_are_checked_even_when_the_chain_holds(
-    exported: bytes, verifier: ModuleType, change: Callable[[int, dict[str, Any]], None], why: str
+    kept: Recorded,
+    exported: bytes,
+    verifier: ModuleType,
+    change: Callable[[int, dict[str, Any]], None],
+    why: str,
 ) -> None:
-    lines = exported.splitlines(keepends=True)
-    assert verifier.verify(rechained(lines, lambda seq, record: None)).seq == len(lines) - 1
+    lines, signer = exported.splitlines(keepends=True), load_key(kept.key).signer
+    assert rechained(lines, lambda seq, record: None, signer) == lines
     with pytest.raises(verifier.Wrong, match=why):
-        verifier.verify(rechained(lines, change))
+        verifier.verify(rechained(lines, change, signer))
 
 
 @pytest.mark.parametrize(("change", "why"), FORGED)
@@ -376,6 +386,7 @@ MONEY = "seq = (SELECT max(seq) FROM money) AND line = 1"
         ("rounds", "id", "id = 1"),
         ("rounds", "seq", "id = 1"),
         ("meta", "value", "key = 'header'"),
+        ("anchors", "signature", "seq = (SELECT max(seq) FROM anchors)"),
     ],
 )
 def test_one_altered_bit_in_the_file_is_found(
@@ -410,10 +421,17 @@ def test_an_altered_record_is_named_and_the_rest_is_still_checked(copy: Path) ->
         ("UPDATE records SET sealed = x'00' WHERE seq = 8", "record 8: the sealed face"),
         ("UPDATE records SET ordinal = 'many' WHERE seq = 8", "record 8: device, epoch"),
         ("DELETE FROM meta", "no header"),
-        ("UPDATE meta SET value = x'7b7d'", "header is not canonical"),
+        ("UPDATE meta SET value = x'7b7d' WHERE key = 'header'", "header is not canonical"),
         ("DROP TABLE outbox", "no such table: outbox"),
         ("PRAGMA application_id = 7", "not a journal of feltd"),
-        ("PRAGMA user_version = 2", "journal format 2"),
+        ("PRAGMA user_version = 3", "journal format 3"),
+        ("PRAGMA user_version = 1", "its anchor is missing"),
+        ("DELETE FROM anchors", "its anchor is missing"),
+        ("INSERT INTO anchors VALUES (3, x'00')", "record 3: an anchor where none belongs"),
+        ("INSERT INTO anchors VALUES (900, x'00')", "'anchors' has 1 rows"),
+        ("UPDATE anchors SET signature = zeroblob(64)", "not signed by the journal's signer"),
+        ("UPDATE meta SET value = 'ab' WHERE key = 'signer'", "the signer is not the one"),
+        ("INSERT INTO meta VALUES ('snapshot', '7')", "'7' is not the newest snapshot"),
     ],
 )
 def test_what_was_done_to_the_file_is_said(copy: Path, statement: str, said: str) -> None:
@@ -442,7 +460,7 @@ def test_an_event_or_a_key_that_comes_twice_is_found(copy: Path) -> None:
             values = (seq, *row[1:5], record, row[6], head)
             connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     errors = verify(copy)["errors"]
-    assert ["event of a device twice" in errors[0], "act key twice" in errors[1]] == [True, True]
+    assert ["act key twice" in errors[0], "event of a device twice" in errors[1]] == [True, True]
     assert len(errors) == 2
 
 
@@ -451,6 +469,149 @@ def test_many_errors_are_cut_short(copy: Path) -> None:
     errors = verify(copy)["errors"]
     assert len(errors) == audit.MOST_ERRORS + 1
     assert errors[-1].startswith("and ")
+
+
+# --- anchors -------------------------------------------------------------------------------
+
+
+def rewrite_tail(path: Path, signer: Signer | None = None) -> None:
+    """What a forger with the file and the program does: another record, and every hash after it anew."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        first = "SELECT max(seq) FROM records WHERE CAST(record AS TEXT) LIKE '%open-betting%'"
+        place = connection.execute(first).fetchone()[0]
+        [head] = connection.execute("SELECT hash FROM records WHERE seq = ?", (place - 1,)).fetchone()
+        after = "SELECT seq, record, sealed FROM records WHERE seq >= ? ORDER BY seq"
+        for seq, data, sealed in connection.execute(after, (place,)).fetchall():
+            record = encode(decode(data) | ({"message": "never said"} if seq == place else {}))
+            head = link_hash(head, record, sealed)
+            connection.execute("UPDATE records SET record = ?, hash = ? WHERE seq = ?", (record, head, seq))
+            if signer is not None:
+                signed = (signer.sign("T", Anchor(seq, head)), seq)
+                connection.execute("UPDATE anchors SET signature = ? WHERE seq = ?", signed)
+
+
+def test_every_closed_round_is_anchored(kept: Recorded) -> None:
+    with closing(sqlite3.connect(kept.path)) as connection:
+        anchored = connection.execute("SELECT seq FROM anchors ORDER BY seq").fetchall()
+        closed = connection.execute("SELECT seq FROM rounds ORDER BY seq").fetchall()
+    assert anchored == closed
+    assert len(closed) == 3
+    found = verify(kept.path)
+    assert found["signer"] == load_key(kept.key).signer.public
+    assert Anchor.parse(found["anchor"]).seq == closed[-1][0]
+
+
+def test_a_rewritten_tail_is_found(copy: Path, verifier: ModuleType) -> None:
+    rewrite_tail(copy)
+    errors = verify(copy)["errors"]
+    assert [("not signed by the journal's signer" in error) for error in errors] == [True]
+    out = io.BytesIO()
+    export(copy, out)
+    with pytest.raises(verifier.Wrong, match="not signed"):
+        verifier.verify(out.getvalue().splitlines(keepends=True))
+
+
+def test_a_tail_signed_with_another_key_is_found(copy: Path) -> None:
+    rewrite_tail(copy, Signer(bytes(32)))
+    assert "not signed by the journal's signer" in verify(copy)["errors"][0]
+
+
+def test_what_the_key_s_holder_rewrites_is_found_by_a_kept_anchor(
+    kept: Recorded, copy: Path, verifier: ModuleType
+) -> None:
+    anchor = Anchor.parse(verify(copy)["anchor"])
+    assert verify(copy, (anchor,))["verified"]
+    rewrite_tail(copy, load_key(kept.key).signer)
+    assert verify(copy)["verified"]
+    assert "written anew" in verify(copy, (anchor,))["errors"][0]
+    out = io.BytesIO()
+    export(copy, out)
+    lines = out.getvalue().splitlines(keepends=True)
+    assert verifier.verify(lines).seq == kept.seq
+    with pytest.raises(verifier.Wrong, match="written anew"):
+        verifier.verify(lines, [(anchor.seq, anchor.hash.hex())])
+
+
+def test_a_tail_cut_off_is_found_by_a_kept_anchor(copy: Path, exported: bytes) -> None:
+    found = verify(copy)
+    anchor = Anchor(found["inputs"], bytes.fromhex(found["head"]))
+    for table in ("records", "money", "outbox", "rounds", "anchors"):
+        sql(copy, f"DELETE FROM {table} WHERE seq > 60")
+    assert verify(copy)["verified"]
+    [error] = verify(copy, (anchor,))["errors"]
+    assert (
+        f"ends with record 60, and record {anchor.seq} was there once: 61 to {anchor.seq} are missing"
+        in error
+    )
+    short = b"".join(exported.splitlines(keepends=True)[:61])
+    assert alone(short).returncode == 0
+    done = alone(short, "--anchor", str(anchor))
+    assert (done.returncode, b"was there once" in done.stdout) == (1, True)
+
+
+def test_another_signer_in_the_middle_is_found(exported: bytes, verifier: ModuleType, tmp_path: Path) -> None:
+    """A forger who names a signer of his own where he begins."""
+    floor = Recorded(tmp_path)
+    play(floor)
+    floor.take(Started("0", ("shoe", "sign"), signer="ab" * 32))
+    floor.journal.close()
+    assert "another signer" in verify(floor.path)["errors"][0]
+    out = io.BytesIO()
+    export(floor.path, out)
+    with pytest.raises(verifier.Wrong, match="another signer"):
+        verifier.verify(out.getvalue().splitlines(keepends=True))
+
+
+def test_a_key_that_is_not_the_signer_s_is_refused(copy: Path) -> None:
+    before = copy.read_bytes()
+    with pytest.raises(SealError, match="another's"):
+        open_journal(copy, Sealer(bytes(32)))
+    assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5", "5:", ":" + "0" * 64, "5:" + "0" * 63, "-5:" + "0" * 64, "5:" + "G" * 64]
+)
+def test_an_anchor_has_one_form(text: str) -> None:
+    with pytest.raises(ValueError, match="SEQ:HASH"):
+        Anchor.parse(text)
+
+
+# --- the head beside the file -----------------------------------------------------------------
+
+
+def test_a_journal_without_its_log_is_refused(tmp_path: Path) -> None:
+    """F02: a missing or truncated write-ahead log leaves a sound, shorter journal."""
+    floor = Recorded(tmp_path)
+    play(floor)
+    for end in ("db", "db.head"):
+        shutil.copy(tmp_path / f"journal.{end}", tmp_path / f"crashed.{end}")
+    wal = (tmp_path / "journal.db-wal").read_bytes()
+    crashed = tmp_path / "crashed.db"
+    for log, whole in ((wal, True), (wal[: len(wal) // 2], False), (b"", False)):
+        for left in tmp_path.glob("crashed.db-*"):
+            left.unlink()
+        (tmp_path / "crashed.db-wal").write_bytes(log)
+        before = crashed.read_bytes()
+        found = verify(crashed)
+        assert found["verified"] == whole
+        assert whole or f"{floor.seq} are missing" in found["errors"][0]
+        assert crashed.read_bytes() == before
+    with pytest.raises(JournalError, match=f"to {floor.seq} are missing"):
+        open_journal(crashed, load_key(floor.key))
+    floor.journal.close()
+
+
+@pytest.mark.parametrize("line", [b"", b"\0" * 84, b"half a li", b"5:" + b"0" * 40])
+def test_a_head_that_cannot_be_read_proves_nothing(copy: Path, line: bytes) -> None:
+    """F15: after a power cut it may be anything."""
+    copy.with_name("copy.db.head").write_bytes(line)
+    assert verify(copy)["verified"]
+
+
+def test_another_journal_s_head_is_found(copy: Path) -> None:
+    copy.with_name("copy.db.head").write_text(str(Anchor(9, bytes(32))))
+    assert "record 9: the hash is not the one that was kept" in verify(copy)["errors"][0]
 
 
 # --- files that are no sound SQLite journal ------------------------------------------------

@@ -1,0 +1,308 @@
+"""Copies of a journal, and the way back: ``feltd journal backup`` and ``feltd journal restore``.
+
+A copy is made by SQLite itself, so it has everything that was committed before it began, while the
+table plays. It gets its name when it is on disk and verified. The sealing key is not part of it: keep
+that apart, for whoever has both reads the faces.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypedDict
+
+from daemon.anchor import Anchor
+from daemon.audit import verify, verify_open
+from daemon.audit.rows import Files
+from daemon.journal import (
+    APPLICATION_ID,
+    ARCHIVE_ID,
+    KEPT,
+    JournalError,
+    Part,
+    folder_of,
+    header_of,
+    manifest,
+    reading,
+    sync_folder,
+    told_head,
+)
+from daemon.lock import Held, sole_owner
+
+_BESIDE: Final = ("-wal", "-shm", ".head", ".archive")
+
+
+class Missing(TypedDict):
+    """Records that were committed and are not in the copy. ``last`` None: nobody can say how many."""
+
+    first: int
+    last: int | None
+
+
+class BackedUp(TypedDict):
+    """What :func:`backup` did. ``copied``: names of the archives that were copied now."""
+
+    journal: str
+    backup: str
+    records: int
+    head: str
+    archives: int
+    copied: list[str]
+
+
+class Restored(TypedDict):
+    """What :func:`restore` did. ``kept``: where the former journal is now; ``missing``: null when
+    nothing is known to be missing."""
+
+    journal: str
+    backup: str
+    records: int
+    head: str
+    kept: str | None
+    missing: Missing | None
+
+
+# --- backup ------------------------------------------------------------------------------------
+
+
+def backup(journal: Path, target: Path) -> BackedUp:
+    """Copy a journal to the file ``target``, its archives to the folder beside that.
+
+    It works while the daemon writes. A copy that is there is replaced by the newer one; archives
+    that are there already are not copied again. Raises JournalError: then the former copy is as it was.
+    """
+    _require_apart(journal, target)
+    fresh, archives = target.with_name(f".{target.name}.new"), folder_of(target)
+    try:
+        with _named_errors(target):
+            _copy_database(journal, fresh)
+            with reading(fresh) as connection:
+                parts = manifest(connection)
+            copied = _copy_archives(Files(journal), archives, parts)
+            found = verify_open(fresh, archives=archives)
+            if not found["verified"]:
+                raise JournalError(f"{journal}: the copy is not sound: {found['errors'][0]}")
+            fresh.replace(target)
+            sync_folder(target.parent)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return {
+        "journal": str(journal),
+        "backup": str(target),
+        "records": found["inputs"],
+        "head": found["head"],
+        "archives": len(parts),
+        "copied": copied,
+    }
+
+
+def _require_apart(journal: Path, target: Path) -> None:
+    if not target.parent.is_dir():
+        raise JournalError(f"{target}: the folder does not exist; make it, or name another")
+    if not target.exists():
+        return
+    if journal.exists() and target.samefile(journal):
+        raise JournalError(f"{target}: is the journal itself: name another file")
+    with reading(target) as there, reading(journal) as ours:  # raises for what is no journal: it is kept
+        if header_of(there) != header_of(ours):
+            raise JournalError(f"{target}: is a copy of another journal, and is kept: name another file")
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise JournalError(f"{path}: {error}") from None
+
+
+def _copy_database(source: Path, fresh: Path, application: int = APPLICATION_ID) -> None:
+    """A database as one file with nothing beside it, on disk."""
+    fresh.unlink(missing_ok=True)
+    with (
+        reading(source, application) as original,
+        closing(sqlite3.connect(fresh, isolation_level=None)) as copy,
+    ):
+        original.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    shutil.copymode(source, fresh)
+    with fresh.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _copy_archives(source: Files, folder: Path, parts: list[Part]) -> list[str]:
+    """Every archive that the folder does not hold as far as the manifest goes; their names.
+
+    An archive only grows, so the longer file serves the former copy too.
+    """
+    if parts and not folder.exists():
+        folder.mkdir()
+        sync_folder(folder.parent)
+    copied = []
+    for part in parts:
+        if _holds(folder, part):
+            continue
+        path = part.path(folder)
+        fresh = path.with_name(f".{path.name}.new")
+        _copy_database(part.path(source.archives), fresh, ARCHIVE_ID)
+        _require_whole(fresh, part)
+        fresh.replace(path)
+        copied.append(part.name)
+    if copied:
+        sync_folder(folder)
+    return copied
+
+
+def _holds(folder: Path, part: Part) -> bool:
+    path = part.path(folder)
+    return path.exists() and _has_end(path, part)
+
+
+def _has_end(path: Path, part: Part) -> bool:
+    with reading(path, ARCHIVE_ID) as archive:
+        row = archive.execute("SELECT hash FROM records WHERE seq = ?", (part.last,)).fetchone()
+        return bool(row == (part.hash,))
+
+
+def _require_whole(path: Path, part: Part) -> None:
+    """What is copied once is read once, completely. Raises JournalError."""
+    with reading(path, ARCHIVE_ID) as archive:
+        said = archive.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        count = "SELECT count(*) FROM records WHERE seq BETWEEN ? AND ?"
+        held = archive.execute(count, (part.first, part.last)).fetchone()[0]
+    if said != "ok" or held != part.last - part.first + 1 or not _has_end(path, part):
+        raise JournalError(f"archive {part.name} is damaged or not whole ({said}): {KEPT}")
+
+
+# --- restore -----------------------------------------------------------------------------------
+
+
+def restore(copy: Path, journal: Path, anchors: tuple[Anchor, ...] = ()) -> Restored:
+    """Put a verified copy in the place of a journal that is damaged or gone.
+
+    What is there now is kept under a new name. ``anchors``: what somebody wrote down of the lost
+    journal, for the list of what is missing. Raises JournalError when the copy is not sound, lacks an
+    anchor that it is long enough for, is one of another table, or a daemon has the journal.
+    """
+    if not journal.parent.is_dir():
+        raise JournalError(f"{journal}: the folder does not exist; make it, or name another")
+    if journal.exists() and copy.exists() and copy.samefile(journal):
+        raise JournalError(f"{copy}: is the journal itself: name a copy of it")
+    with _unowned(journal), _named_errors(journal):
+        last = _last_of(copy)
+        found = verify(copy, tuple(anchor for anchor in anchors if anchor.seq <= last))
+        if not found["verified"]:
+            raise JournalError(f"{copy} is not sound and is not used: {found['errors'][0]}")
+        _require_same(copy, journal)
+        missing = _missing(journal, last, anchors)
+        kept = _replace(copy, journal)
+    return {
+        "journal": str(journal),
+        "backup": str(copy),
+        "records": last,
+        "head": found["head"],
+        "kept": str(kept) if kept else None,
+        "missing": missing,
+    }
+
+
+@contextmanager
+def _unowned(journal: Path) -> Iterator[None]:
+    with ExitStack() as held:
+        try:
+            held.enter_context(sole_owner(journal.with_name(f"{journal.name}.lock")))
+        except Held as other:
+            raise JournalError(f"{journal} is in use by a daemon (pid {other.pid}): stop it first") from None
+        except OSError as error:
+            raise JournalError(f"{error.filename or journal}: {error.strerror}") from None
+        yield
+
+
+def _require_same(copy: Path, journal: Path) -> None:
+    """As far as the damaged file can still tell whose it is."""
+    try:
+        with reading(journal) as there:
+            header = header_of(there)
+    except (JournalError, sqlite3.Error):
+        return
+    with reading(copy) as ours:
+        if header_of(ours) != header:
+            raise JournalError(f"{copy} is a copy of another journal than {journal}: it is not used")
+
+
+def _missing(journal: Path, last: int, anchors: tuple[Anchor, ...]) -> Missing | None:
+    """The records after ``last`` that were there once, by every trace that is left."""
+    traces = [anchor.seq for anchor in anchors]
+    told = told_head(journal)
+    if told is not None:
+        traces.append(told.seq)
+    traces += _seen(journal)
+    if not traces:
+        return {"first": last + 1, "last": None}
+    return {"first": last + 1, "last": max(traces)} if max(traces) > last else None
+
+
+def _seen(journal: Path) -> list[int]:
+    """The last record that can be read in a damaged file."""
+    try:
+        return [_last_of(journal)]
+    except (JournalError, sqlite3.Error):
+        return []
+
+
+def _last_of(journal: Path) -> int:
+    with reading(journal) as connection:
+        last = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()[0]
+        return max([int(last), *(part.last for part in manifest(connection))])
+
+
+def _replace(copy: Path, journal: Path) -> Path | None:
+    """Everything is copied before anything is moved; the journal's name comes last."""
+    fresh = journal.with_name(f".{journal.name}.restored")
+    archives = folder_of(fresh)
+    shutil.rmtree(archives, ignore_errors=True)
+    try:
+        _copy_database(copy, fresh)
+        with reading(fresh) as connection:
+            parts = manifest(connection)
+        _copy_archives(Files(copy), archives, parts)
+        found = verify_open(fresh)
+        if not found["verified"]:
+            raise JournalError(f"{fresh}: the copy of {copy} is not sound: {found['errors'][0]}")
+        _give(journal.parent, fresh, archives, *archives.glob("*"))
+        kept = _put_aside(journal)
+        if archives.exists():
+            archives.replace(folder_of(journal))
+        fresh.replace(journal)
+        sync_folder(journal.parent)
+    finally:
+        fresh.unlink(missing_ok=True)
+        shutil.rmtree(archives, ignore_errors=True)
+    return kept
+
+
+def _give(folder: Path, *paths: Path) -> None:
+    """Root restores, and the daemon, which is somebody else, has to write."""
+    owner = folder.stat()
+    for path in paths:
+        if os.geteuid() == 0 and path.exists():
+            os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def _put_aside(journal: Path) -> Path | None:
+    """The former journal under a new name, and what belongs to it; the journal itself goes first, so
+    that nobody ever starts with half of it."""
+    kept = journal.with_name(f"{journal.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+    found = False
+    for end in ("", *_BESIDE):
+        part = journal.with_name(journal.name + end)
+        if part.exists():
+            part.rename(kept.with_name(kept.name + end))
+            found = True
+    sync_folder(journal.parent)
+    return kept if found else None
