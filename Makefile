@@ -2,12 +2,14 @@
 
 PYTHON ?= python3
 ROUNDS ?= 25
+SECONDS ?= 300
+SEED ?=
 ARGS ?=
 
 venv := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test slow check mutants perf fuzz soak test-vm lock clean
+.PHONY: help setup run test slow check mutants perf fuzz soak test-vm deb test-deb sbom kill-sweep lost-sync lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +21,7 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 	@.venv/bin/feltd demo --rounds $(ROUNDS) --irregularities --seed 1
 
 test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
-	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow and not soak and not vm" $(ARGS)
+	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow and not soak and not vm and not deb" $(ARGS)
 
 slow: .venv/ready ## the tests that take minutes
 	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m slow $(ARGS)
@@ -28,13 +30,28 @@ test-vm: .venv/ready ## in a virtual machine: real USB, real systemd (root; docs
 	@$(venv) -m tests.vm.image
 	@$(venv) -m pytest -m vm tests/vm $(ARGS)
 
-soak: .venv/ready ## a daemon whose devices are away: processor, memory, log (four minutes)
-	@$(venv) -m pytest -m soak --timeout 900 -s tests/soak $(ARGS)
+deb: .venv/ready ## the Debian package, into dist/
+	@$(venv) -m tools.deb
+
+test-deb: .venv/ready ## that package in a fresh Debian: install, upgrade, remove, purge (root)
+	@$(venv) -m pytest -m deb tests/packaging $(ARGS)
+
+sbom: .venv/ready ## what the package brings, as CycloneDX, into dist/
+	@$(venv) -m tools.sbom
+
+soak: .venv/ready ## devices that are away (four minutes), and faults on fresh seeds (SECONDS=300 SEED=)
+	@SOAK_SIMULATE=$(SECONDS) SOAK_SEED=$(SEED) $(venv) -m pytest -m soak --timeout 900 -s tests/soak $(ARGS)
 
 fuzz: .venv/ready ## random and changed bytes for every decoder (FUZZ_N=1000000), then Atheris (FUZZ_SECONDS=20)
 	@$(venv) -c "import atheris" 2>/dev/null || $(venv) -m pip install -qq --no-build-isolation -e ".[fuzz]" \
 		|| echo "no Atheris for this Python: only random and changed bytes" >&2
 	@$(venv) -m tests.fuzz
+
+kill-sweep: .venv/ready ## kill the table at every point of a round, fail every call (long; docs/durability.md)
+	@$(venv) -m tests.durability kill-sweep $(ARGS)
+
+lost-sync: .venv/ready ## 500 power cuts a round: nothing that was acknowledged is lost
+	@$(venv) -m tests.durability lost-sync $(ARGS)
 
 mutants: .venv/ready ## one deliberate mistake for each clause: its test must find it
 	@$(venv) -m tools.mutants

@@ -161,7 +161,7 @@ class Engine:
         self._retry_at: int | None = None
         self._timer: Timer | None = None  # the decision whose time runs
         self._time_up_at = 0
-        self._snapshot_at = journal.next_seq + SNAPSHOT_EVERY
+        self._snapshot_at = SNAPSHOT_EVERY  # a long journal gets one soon after every start
         self.committed = 0
         self.tidy = _nothing  # what the journal has to do between rounds; some milliseconds at most
 

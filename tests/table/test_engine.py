@@ -452,3 +452,13 @@ def test_a_snapshot_of_another_form_costs_time_and_nothing_else(
     assert "a snapshot of form 1" in again.recovery.passed_over
     assert again.table.view()["flips"] == flips
     again.journal.close()
+
+
+def test_restarts_in_short_order_do_not_make_recovery_longer_and_longer(bench: Bench, path: Path) -> None:
+    flip_often(bench)
+    for _ in range(5):
+        flip_often(bench, SNAPSHOT_EVERY - 50)
+        bench.journal.close()
+        bench = Bench(path)
+    assert bench.recovery.replayed < 2 * SNAPSHOT_EVERY
+    bench.journal.close()
