@@ -163,6 +163,7 @@ class Engine:
         self._time_up_at = 0
         self._snapshot_at = SNAPSHOT_EVERY  # a long journal gets one soon after every start
         self.committed = 0
+        self._meter = table.rig.wanted.meter  # as the journal has it
         self.tidy = _nothing  # what the journal has to do between rounds; some milliseconds at most
 
     # --- what comes in --------------------------------------------------------------------
@@ -325,6 +326,7 @@ class Engine:
             self.journal.rollback()
             raise FailStop(f"an input could not be committed: {type(error).__name__}: {error}") from error
         self.committed = self.journal.next_seq - 1
+        self._meter = self.table.rig.wanted.meter
         self._perform(inputs, outcomes)
         self._time()
         self._remember()
@@ -416,12 +418,15 @@ class Engine:
     # --- what people see ------------------------------------------------------------------
 
     def safe_text(self) -> None:
-        """The last thing before a fail-stop: the sign asks for patience, the meter stays."""
+        """The last thing before a fail-stop: the sign asks for patience, and the meter stays.
+
+        It is the committed one: the table is ahead of the journal when a commit has failed (J10).
+        """
         now = self._clock.monotonic()
         for device in self.table.rig.by_role("sign"):
             port = self.ports[device.id]
             if port.open:
-                for output in port.driver.command(Display(self.table.rig.wanted.meter, SAFE_TEXT), now):
+                for output in port.driver.command(Display(self._meter, SAFE_TEXT), now):
                     if isinstance(output, Send):
                         self._wires.send(port.id, output.data, output.wake)
 
