@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, cast
@@ -72,6 +73,7 @@ def simulator(of: DeviceProtocol) -> Callable[..., Simulator]:
     return cast(Callable[..., Simulator], getattr(import_module(module), name))
 
 
+@cache  # what is installed does not change under a process, and looking takes 50 ms
 def _theirs() -> dict[tuple[str, str], list[EntryPoint]]:
     found: dict[tuple[str, str], list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):

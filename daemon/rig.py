@@ -88,9 +88,7 @@ class Rig:
 
         One that was taken out of the configuration stays known, for the records that name it.
         """
-        for name, role in sorted(
-            devices.items()
-        ):  # a record tells them by name, and a replay has no other order
+        for name, role in sorted(devices.items()):  # as a record tells them: a replay has no other order
             self.devices.setdefault(name, Device(name, role))
         for device in self.devices.values():
             device.ready, device.detail = False, ""

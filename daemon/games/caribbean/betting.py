@@ -15,7 +15,7 @@ class Betting(Memory):
     """A chapter of :class:`daemon.games.caribbean.game.Caribbean`."""
 
     def may_open(self, act: Act, desk: Desk) -> None:
-        for fault in desk.faults.values():
+        for fault in desk.blocking():
             raise Refused(f"fault {fault.code}: {fault.text}", "", f"cleared by: {fault.cleared_by}")
         reason = desk.devices.not_ready()
         if reason:
