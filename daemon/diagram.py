@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from textwrap import TextWrapper
 from typing import Final
 from xml.sax.saxutils import escape
 
 from transitions import Machine, Transition
 
-from daemon.games.caribbean.rows import ROWS, Phase
+from daemon.games.caribbean import rows as caribbean
+from daemon.games.five_card import rows as five_card
 from daemon.games.machine import Row
 from daemon.registry import protocol, simulator
 from daemon.supervisor import LINK_ROWS, LinkState
@@ -81,14 +83,14 @@ def _words(name: str) -> str:
     return name.strip("_").replace("_", " ")
 
 
-def _caribbean() -> Chart:
+def _round(title: str, phases: type[Enum], rows: Iterable[Row]) -> Chart:
     def ways(row: Row) -> Iterator[Way]:
         for state in row.source:
             dest = row.dest or state
             yield Way(_words(state.name), _words(dest.name), row.trigger, tuple(map(_words, row.when)))
 
-    states = tuple(_words(phase.name) for phase in Phase)
-    return Chart("The round of Caribbean Stud", states, tuple(way for row in ROWS for way in ways(row)))
+    states = tuple(_words(phase.name) for phase in phases)
+    return Chart(title, states, tuple(way for row in rows for way in ways(row)))
 
 
 def _link() -> Chart:
@@ -344,7 +346,8 @@ def _card(card: Card, sheet: Sheet) -> Iterator[str]:
 
 # What can be drawn, made only when it is asked for: a simulator has to be built.
 CHARTS: Final[dict[str, Callable[[], Chart]]] = {
-    "caribbean": _caribbean,
+    "caribbean": lambda: _round("The round of Caribbean Stud", caribbean.Phase, caribbean.ROWS),
+    "five-card": lambda: _round("The round of five-card stud", five_card.Phase, five_card.ROWS),
     "link": _link,
     "shoe": _simulator("shoe", "fdp"),
     "shuffler": _simulator("shuffler", "fdp"),

@@ -44,11 +44,26 @@ def status(view: View) -> None:
     if view["simulated"]:
         _print("Devices are simulated.", style="yellow")
     round_id = "" if view["round"] is None else f", round {view['round']}"
-    _print(f"State: {view['state']}{round_id}    Pool: {_amount(view['pool']['now'])}")
+    middle = f"Pool: {_amount(view['pool']['now'])}" if view["pool"] else f"Pot: {_amount(view['pot'])}"
+    _print(f"State: {view['state']}{round_id}    {middle}")
     if view["not_ready"]:
         _print(f"No round can open: {view['not_ready']}", style="yellow")
     faults(view["faults"])
+    if "seats" in view:
+        _seats(view)
     devices(view["devices"])
+
+
+def _seats(view: View) -> None:
+    """Who sits at a five-card table, and whose turn it is."""
+    rows = ((s["seat"], _amount(s["stack"]), _amount(s["owes"] or None)) for s in view["seats"])
+    _table("Seats", ("seat", "chips", "has to add"), rows)
+    if view["turn"] is not None:
+        _print(f"It is the turn of seat {view['turn']}.")
+    if view["next_card"] is not None:
+        _print(f"The next card is seat {view['next_card']}'s.")
+    if view["error"]:
+        _print(f"To be corrected: {view['error']}", style="yellow")
 
 
 def faults(found: Sequence[View]) -> None:
@@ -83,11 +98,18 @@ def _device(name: str, device: View) -> Sequence[object]:
 def rounds(view: View) -> None:
     """``feltd rounds``."""
     columns = ("round", "outcome", "opened", "boxes", "dealer", "irregularities", "pool")
+    if any("seats" in each for each in view["rounds"]):
+        columns = ("round", "outcome", "opened", "seats", "winners", "irregularities", "pots")
     _table("Rounds", columns, (_round_row(each) for each in view["rounds"]))
 
 
 def _round_row(each: View) -> Sequence[object]:
     clauses = " ".join(i["clause"] for i in each["irregularities"])
+    if "seats" in each:
+        seats = " ".join(str(seat["seat"]) for seat in each["seats"])
+        winners = " ".join(str(seat["seat"]) for seat in each["seats"] if seat["won"])
+        pots = _amount(sum(pot["amount"] for pot in each["pots"]))
+        return each["id"], each["outcome"], each["opened_at"], seats, winners, clauses, pots
     boxes = " ".join(str(box["box"]) for box in each["boxes"])
     pool = _amount(each["pool"]["closed"])
     return (
@@ -104,6 +126,28 @@ def _round_row(each: View) -> Sequence[object]:
 def round_(view: View) -> None:
     """``feltd round ID``."""
     _print(f"Round {view['id']}: {view['outcome']}, {view['mode']} mode, {view['opened_at']}", style="bold")
+    if "seats" in view:
+        _hands_of_round(view)
+    else:
+        _boxes_of_round(view)
+    for each in view["irregularities"]:
+        _print(f"{each['clause']}: {each['detail']}", style="yellow")
+
+
+def _hands_of_round(view: View) -> None:
+    columns = ("seat", "status", "cards", "category", "bet", "returned", "won")
+    _table("Hands", columns, (_hand_row(seat) for seat in view["seats"]))
+    for pot in view["pots"]:
+        winners = ", ".join(f"seat {each['seat']} {_amount(each['amount'])}" for each in pot["won"])
+        _print(f"Pot {_amount(pot['amount'])}: rake {_amount(pot['rake'])}, {winners}")
+
+
+def _hand_row(seat: View) -> Sequence[object]:
+    amounts = (_amount(seat[key]) for key in ("staked", "returned", "won"))
+    return seat["seat"], seat["status"], _cards(seat["cards"]), seat["category"], *amounts
+
+
+def _boxes_of_round(view: View) -> None:
     columns = (
         "box",
         "ante",
@@ -119,8 +163,6 @@ def round_(view: View) -> None:
     _table("Boxes", columns, (_box_row(box) for box in view["boxes"]))
     dealer = view["dealer"]
     _print(f"Dealer: {_cards(dealer['cards'])} {dealer['category'] or ''}")
-    for each in view["irregularities"]:
-        _print(f"{each['clause']}: {each['detail']}", style="yellow")
 
 
 def _box_row(box: View) -> Sequence[object]:
@@ -144,6 +186,9 @@ def jackpot(view: View) -> None:
     unproven = "not proven" if view["sign"].get("readable", True) else "told; it cannot be read back"
     proven = "proven" if view["sign"]["proven"] else unproven
     _print(f"Sign: {view['sign']['wanted']['meter']} ({proven})", style="bold")
+    if view["pool"] is None:
+        _print("This game has no jackpot.")
+        return
     amounts = {key: value for key, value in view["pool"].items() if key != "hits"}
     _table("Pool", ("what", "amount"), ((key, _amount(value)) for key, value in amounts.items()))
     _print(f"Awards so far: {view['pool']['hits']}")
@@ -159,6 +204,21 @@ def incidents(view: View) -> None:
     rows = ((i["round"], i["clause"], i["detail"], i["at"]) for i in view["irregularities"])
     _table("Irregularities", columns, rows)
     faults(view["faults"])
+
+
+def acts(view: View) -> None:
+    """``feltd acts``."""
+    columns = ("act", "what", "arguments", "roles", "now")
+    _table(f"Acts, state {view['state']}", columns, (_act_row(each) for each in view["acts"]))
+
+
+def _act_row(each: View) -> Sequence[object]:
+    arguments = " ".join(f"{a['name']}=" if a["required"] else f"[{a['name']}=]" for a in each["arguments"])
+    second = f" + {' or '.join(each['second_roles'])}" if each["needs_second"] else ""
+    now = each["now"]
+    why = " ".join(part for part in (now["clause"], now["reason"]) if part)
+    roles = ", ".join(each["roles"]) + second
+    return each["name"], each["title"], arguments, roles, "yes" if now["allowed"] else why
 
 
 def act(answer: View) -> None:
@@ -179,8 +239,9 @@ def act(answer: View) -> None:
 
 def hands(view: View) -> None:
     """``feltd hand``."""
+    qualifies = {True: "yes", False: "no", None: ""}
     rows = (
-        (hand["cards"], hand["category"], hand["order"], "yes" if hand["dealer_qualifies"] else "no")
+        (hand["cards"], hand["category"], hand["order"], qualifies[hand["dealer_qualifies"]])
         for hand in view["hands"]
     )
     _table(f"Hands under {view['rules']}", ("cards", "category", "order", "qualifies"), rows)

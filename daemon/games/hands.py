@@ -10,8 +10,8 @@ so a category has the same place in every order, and :func:`category_of` finds i
 
 The work is done when the module is imported. Each card has one weight, a number in three
 fields; the sum of five weights tells in one addition which cards are held, how many of each
-rank, and how many of each suit. The second field is the key of a table of all 6,175 ways to
-hold five ranks.
+rank, and how many of each suit. The second field is the key of a table of all ways to hold five
+ranks: 6,175 of the thirteen, 1,992 of the ten that 104/85/M plays with.
 """
 
 from __future__ import annotations
@@ -134,25 +134,25 @@ def _class_of_counts(ranks: Sequence[int]) -> _RankClass:
     return _RankClass(order, suited, _tie_at(in_turn[0]))
 
 
-def _straights() -> dict[tuple[int, ...], int]:
-    """Ascending ranks to the top of the straight. Only 5-4-3-2-A has the ace at the bottom."""
-    tops = {tuple(range(top - 4, top + 1)): top for top in range(6, ACE + 1)}
-    return tops | {(2, 3, 4, 5, ACE): 5}
+def _straights(lowest: int) -> dict[tuple[int, ...], int]:
+    """Ascending ranks to the top of the straight. Only below the ``lowest`` rank the ace is at the bottom."""
+    tops = {tuple(range(top - 4, top + 1)): top for top in range(lowest + 4, ACE + 1)}
+    return tops | {(*range(lowest, lowest + 4), ACE): lowest + 3}
 
 
-def _rank_classes() -> dict[int, _RankClass]:
-    """The class of every five ranks, by the sum of their rank weights."""
-    straights = _straights()
+def _rank_classes(lowest: int) -> dict[int, _RankClass]:
+    """The class of every five ranks from the ``lowest`` up, by the sum of their rank weights."""
+    straights = _straights(lowest)
     return {
         sum(map(_rank_weight, ranks)): (
             _straight_class(straights[ranks]) if ranks in straights else _class_of_counts(ranks)
         )
-        for ranks in combinations_with_replacement(range(2, ACE + 1), 5)
+        for ranks in combinations_with_replacement(range(lowest, ACE + 1), 5)
         if ranks[0] != ranks[4]
     }
 
 
-_RANK_CLASSES: Final = _rank_classes()
+_RANK_CLASSES: Final = _rank_classes(2)
 
 
 def rank_61_2004(cards: Sequence[Card]) -> int:
@@ -182,3 +182,24 @@ def qualifies(cards: Sequence[Card]) -> bool:
     Raises ValueError unless there are five different cards.
     """
     return rank_61_2004(cards) >= _ACE_KING
+
+
+# --- 104/85/M: FC-05 ------------------------------------------------------------------------
+
+LOWEST_OF_FORTY: Final = 5
+_FORTY_CLASSES: Final = _rank_classes(LOWEST_OF_FORTY)
+
+
+def rank_104_85(cards: Sequence[Card]) -> int:
+    """The order of a five-card stud hand (FC-05); of two hands the higher order wins, equal ones share.
+
+    Suits never break a tie; A-5-6-7-8 is the lowest straight. The order of the cards does not
+    matter. Raises ValueError unless there are five different cards of the forty.
+    """
+    total = sum(map(_weight_of, cards))
+    if len(cards) != 5 or (total & _CARDS_MASK).bit_count() != 5:
+        raise ValueError("a hand is five different cards")
+    found = _FORTY_CLASSES.get(total >> _RANKS_AT & _RANKS_MASK)
+    if found is None:
+        raise ValueError("a card is none of the forty, 5 to ace")
+    return found.suited_order if total >> _SUITS_AT in _ONE_SUIT else found.order

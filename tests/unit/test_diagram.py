@@ -13,14 +13,15 @@ from daemon.diagram import CHARTS, GLYPH, Sheet, draw
 from daemon.games.caribbean.rows import ROWS, TRIGGERS, Phase
 from daemon.supervisor import LINK_ROWS, LinkState
 
-KEPT = Path(__file__).parents[2] / "docs" / "images" / "caribbean.svg"
-MACHINES = ("caribbean", "link", "shoe", "shuffler", "sign")
+KEPT = Path(__file__).parents[2] / "docs" / "images"
+MACHINES = ("caribbean", "five-card", "link", "shoe", "shuffler", "sign")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_kept_picture_is_what_the_rows_draw_now() -> None:
-    assert KEPT.read_text(encoding="utf-8") == draw("caribbean", "svg"), (
-        "the rows changed: feltd diagram caribbean --format svg > docs/images/caribbean.svg"
+@pytest.mark.parametrize("game", ["caribbean", "five-card"])
+def test_the_kept_picture_is_what_the_rows_draw_now(game: str) -> None:
+    assert (KEPT / f"{game}.svg").read_text(encoding="utf-8") == draw(game, "svg"), (
+        f"the rows changed: feltd diagram {game} --format svg > docs/images/{game}.svg"
     )
 
 
@@ -31,7 +32,7 @@ def test_a_picture_is_the_same_every_time(machine: str, format: str) -> None:
 
 
 def test_what_is_not_known_is_refused_with_what_is() -> None:
-    with pytest.raises(ValueError, match="caribbean, link, shoe, shuffler, sign"):
+    with pytest.raises(ValueError, match="caribbean, five-card, link, shoe, shuffler, sign"):
         draw("roulette", "svg")
     with pytest.raises(ValueError, match="mermaid, svg"):
         draw("link", "png")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from daemon.games.caribbean import programme, rest, views
 from daemon.games.caribbean.dealing import Dealing
 from daemon.games.caribbean.house import House
-from daemon.games.caribbean.rows import CORRECT, KNOWN_ACTS, LIVE, NEWS, REFUSALS, ROWS, WITHDRAW, Phase
+from daemon.games.caribbean.rows import CORRECT, KNOWN_ACTS, NEWS, REFUSALS, ROWS, WITHDRAW, Phase
 from daemon.games.caribbean.rules import BOXES, CaribbeanRules
 from daemon.games.caribbean.slips import CHAPTER_OF, Slips
 from daemon.games.desk import Act, Desk, GameInput, Refused
@@ -49,10 +49,6 @@ class Caribbean(House, Dealing, Slips):
     @property
     def round_id(self) -> int | None:
         return self.round.id if self.round else None
-
-    @property
-    def cards_out(self) -> bool:
-        return self.state in LIVE
 
     @property
     def out_of_service(self) -> bool:

@@ -6,12 +6,12 @@ Nothing here tells past results or remaining cards: players read it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from daemon.games.caribbean.round import PendingAward
 from daemon.games.caribbean.rules import CaribbeanRules
 from daemon.games.hands import Category
+from daemon.games.money import money as money
 from drivers.base import Display
 
 NEUTRAL: Final = "JACKPOT"  # for an amount that is longer than the sign
@@ -26,14 +26,6 @@ _SHORT: Final = {
     Category.FULL_HOUSE: "FULL HOUSE",
     Category.FLUSH: "FLUSH",
 }
-
-
-@lru_cache(maxsize=64)
-def money(amount: int, currency: str) -> str:
-    """Minor units as a person reads them: ``$12,345.67``."""
-    sign = "-" if amount < 0 else ""
-    whole, cents = divmod(abs(amount), 100)
-    return f"{sign}{currency}{whole:,}.{cents:02d}"
 
 
 def fits(text: str, rules: CaribbeanRules) -> bool:

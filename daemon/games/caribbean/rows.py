@@ -199,6 +199,5 @@ REFUSALS: Final = (
     No(("expose", "empty-box", "misdeal"), (BETTING,), "CS-11", "no card is out yet"),
     No(("empty-box",), (SHOWDOWN, SETTLING), "CS-11", "the hands have been opened", "declare a misdeal"),
     No(("shuffler-failed",), AFTER_DEAL, "CS-11", "the last card is out: the round stands"),
-    # A device is changed only while no card is out; the table itself sees to that.
-    No(("deck-source-changed",), LIVE, "CS-11", "cards are out"),
+    No(("deck-source-changed",), LIVE, "CS-11", "cards are out: the device stays", "settle or void the round first"),
 )  # fmt: skip

@@ -170,6 +170,12 @@ def state(game: Memory) -> dict[str, object]:
             "corrected": meter.corrected,
         },
         "announcement": game.announcement,
+        "limits": {
+            "ante_min": game.rules.ante_min,
+            "ante_max": game.rules.ante_max,
+            "progressive": game.rules.jackpot.stake,
+        },
+        "betting_closed": bool(now and now.closed),
         "deck": {"shuffled": game.deck.shuffled, "cut": game.deck.cut, "shuffler": game.deck.shuffler},
         "carried": {str(box): stake for box, stake in sorted(game.carried.items())},
         "refundable": {str(box): stake for box, stake in sorted(game.refundable.items())},

@@ -1,0 +1,101 @@
+"""Who speaks first, by the cards that lie face up (FC-10 to FC-13). Pure.
+
+A hand's standing is a tuple; the higher one speaks first. No two hands have the same one: where
+ranks are equal a suit decides, of a pair the higher suit that it holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Final
+
+from daemon.games.hands import ACE, LOWEST_OF_FORTY
+from drivers.cards import Card
+
+TEN: Final = 10
+_LOWEST_RUN: Final = {*range(LOWEST_OF_FORTY, LOWEST_OF_FORTY + 3), ACE}  # A-5-6-7, the ace as 4
+
+Standing = tuple[int, tuple[int, ...], int]  # class, ranks from the top, suit
+
+
+class Four(IntEnum):
+    """What four up cards may become or are (FC-13), the lowest first."""
+
+    FOURTH_CARD = 0
+    PAIR_OF_FOURTH = 1
+    TWO_PAIR = 2
+    TRIPS = 3
+    POSSIBLE_STRAIGHT = 4
+    POSSIBLE_FLUSH = 5
+    QUADS = 6
+    POSSIBLE_STRAIGHT_FLUSH = 7
+    POSSIBLE_ROYAL = 8
+
+
+def standing(up: Sequence[Card]) -> Standing:
+    """Where one to four up cards, in the order dealt, stand in the first to fourth betting round.
+
+    Raises ValueError for another number of cards.
+    """
+    if not 1 <= len(up) <= 4:
+        raise ValueError("one to four cards lie face up")
+    return _of_four(up) if len(up) == 4 else _of_few(up)
+
+
+def speaking_order(up: Mapping[int, Sequence[Card]]) -> list[int]:
+    """The seats of these up cards, who speaks first in front. Every hand has as many."""
+    return sorted(up, key=lambda seat: standing(up[seat]), reverse=True)
+
+
+def _of_few(up: Sequence[Card]) -> Standing:
+    """Trips, then the pair that the newest card makes, then the newest card (FC-10, FC-11, FC-12).
+
+    A pair of the first two cards no longer counts beside a third one.
+    """
+    newest = up[-1]
+    same = [card for card in up if card.rank == newest.rank]
+    return len(same), (newest.rank,), _suit(same, newest.rank)
+
+
+def _suit(cards: Sequence[Card], rank: int) -> int:
+    return max(card.suit for card in cards if card.rank == rank)
+
+
+def four_up(up: Sequence[Card]) -> Four:
+    """The class of four up cards; the last one is the fourth that was dealt (FC-13)."""
+    counts = Counter(card.rank for card in up)
+    shape = sorted(counts.values())
+    suited = len({card.suit for card in up}) == 1
+    if suited and all(card.rank >= TEN for card in up):
+        return Four.POSSIBLE_ROYAL
+    follows = _top_of_run(up) is not None
+    if suited:
+        return Four.POSSIBLE_STRAIGHT_FLUSH if follows else Four.POSSIBLE_FLUSH
+    if follows:
+        return Four.POSSIBLE_STRAIGHT
+    if shape == [2, 2]:
+        return Four.TWO_PAIR
+    if shape[-1] >= 3:
+        return Four.QUADS if shape[-1] == 4 else Four.TRIPS
+    return Four.PAIR_OF_FOURTH if counts[up[-1].rank] == 2 else Four.FOURTH_CARD
+
+
+def _top_of_run(up: Sequence[Card]) -> int | None:
+    """The rank that counts highest in four ranks that follow each other; None if they do not."""
+    ranks = {card.rank for card in up}
+    if ranks == _LOWEST_RUN:
+        return LOWEST_OF_FORTY + 2
+    return max(ranks) if len(ranks) == 4 and max(ranks) - min(ranks) == 3 else None
+
+
+def _of_four(up: Sequence[Card]) -> Standing:
+    kind, counts = four_up(up), Counter(card.rank for card in up)
+    if kind in (Four.FOURTH_CARD, Four.PAIR_OF_FOURTH):
+        ranks: tuple[int, ...] = (up[-1].rank,)
+    elif kind in (Four.POSSIBLE_STRAIGHT, Four.POSSIBLE_STRAIGHT_FLUSH):
+        ranks = (_top_of_run(up) or 0,)
+    else:
+        ranks = tuple(sorted(counts, key=lambda rank: (counts[rank], rank), reverse=True))
+    return kind, ranks, _suit(up, ranks[0])
