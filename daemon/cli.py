@@ -13,30 +13,37 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
+from daemon import staff_cli
+
 # What a command needs is imported inside it: `feltd status` must not wait for a simulator's imports.
 if TYPE_CHECKING:
+    from daemon.anchor import Anchor
     from daemon.client import Client
     from daemon.config import Settings
+    from daemon.games.caribbean.rules import CaribbeanRules
     from daemon.games.jackpot import Claim
     from drivers.protocol import DeviceProtocol
 
 FAILED: Final = 1
 BAD_CONFIG: Final = 78  # EX_CONFIG
 DEFAULT_SOCKET: Final = Path("/run/feltd/feltd.sock")
+RULES: Final = ("61/2004", "104/85/M")
+SHELLS: Final = ("bash", "zsh", "fish")
 RESERVED: Final = ("by", "role", "second", "key")
 
 app: Final = typer.Typer(
     name="feltd",
     help="The controller of a poker table.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-journal_app: Final = typer.Typer(help="Verify and export a journal.", no_args_is_help=True)
+journal_app: Final = typer.Typer(help="Verify, export, back up and restore a journal.", no_args_is_help=True)
 app.add_typer(journal_app, name="journal")
+app.add_typer(staff_cli.app, name="staff")
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Socket = Annotated[Path, typer.Option("--socket", envvar="FELTD_SOCKET", help="The daemon's socket.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Again after every change; with --json a line each.")]
 Config = Annotated[Path, typer.Option("--config", help="The table's configuration.")]
 
 
@@ -67,6 +74,15 @@ def _settings(path: Path, as_json: bool = False) -> Settings:
 
     try:
         return load(path)
+    except ConfigError as error:
+        _bad_config(error.problems, as_json)
+
+
+def _caribbean(path: Path, as_json: bool) -> CaribbeanRules:
+    from daemon.config import ConfigError
+
+    try:
+        return _settings(path, as_json).caribbean
     except ConfigError as error:
         _bad_config(error.problems, as_json)
 
@@ -140,9 +156,9 @@ def check(
 
 
 @app.command()
-def status(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+def status(socket: Socket = DEFAULT_SOCKET, as_json: Json = False, watch: Watch = False) -> None:
     """The table now: state, round, pool, faults, devices."""
-    _see("status", lambda client: client.status(), socket, as_json)
+    _see("status", lambda client: client.status(), socket, as_json, watch)
 
 
 @app.command()
@@ -150,9 +166,10 @@ def rounds(
     last: Annotated[int, typer.Option(min=1, max=200, help="How many.")] = 20,
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
+    watch: Watch = False,
 ) -> None:
     """The last rounds, newest first."""
-    _see("rounds", lambda client: {"rounds": client.rounds(last)}, socket, as_json)
+    _see("rounds", lambda client: {"rounds": client.rounds(last)}, socket, as_json, watch)
 
 
 @app.command("round")
@@ -166,29 +183,78 @@ def round_(
 
 
 @app.command()
-def jackpot(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+def jackpot(socket: Socket = DEFAULT_SOCKET, as_json: Json = False, watch: Watch = False) -> None:
     """The pool, the sign, and what is not paid yet."""
-    _see("jackpot", lambda client: client.jackpot(), socket, as_json)
+    _see("jackpot", lambda client: client.jackpot(), socket, as_json, watch)
 
 
 @app.command()
-def incidents(socket: Socket = DEFAULT_SOCKET, as_json: Json = False) -> None:
+def incidents(socket: Socket = DEFAULT_SOCKET, as_json: Json = False, watch: Watch = False) -> None:
     """Irregularities of the last rounds, and latched faults."""
-    _see("incidents", lambda client: client.incidents(), socket, as_json)
+    _see("incidents", lambda client: client.incidents(), socket, as_json, watch)
 
 
-def _see(what: str, ask: Callable[[Client], Mapping[str, Any]], socket: Path, as_json: bool) -> None:
+@app.command()
+def acts(socket: Socket = DEFAULT_SOCKET, as_json: Json = False, watch: Watch = False) -> None:
+    """Every act of this table's game, and whether it may be done now."""
+    _see("acts", lambda client: client.acts(), socket, as_json, watch)
+
+
+def _see(
+    what: str, ask: Callable[[Client], Mapping[str, Any]], socket: Path, as_json: bool, watch: bool = False
+) -> None:
     """Ask the daemon; ``what`` is the function of daemon.show that prints the answer for people."""
     from daemon import show
 
+    print_it: Callable[[dict[str, Any]], None] = getattr(show, what)
+    if watch:
+        _watch(ask, socket, as_json, print_it)
     with _asking(socket, as_json) as client:
-        _tell(ask(client), as_json, getattr(show, what))
+        _tell(ask(client), as_json, print_it)
+
+
+def _watch(
+    ask: Callable[[Client], Mapping[str, Any]],
+    socket: Path,
+    as_json: bool,
+    print_it: Callable[[dict[str, Any]], None],
+) -> NoReturn:
+    """Until SIGINT, or until nobody reads. A daemon that is away is waited for."""
+    from daemon import show
+    from daemon.client import ApiError
+    from daemon.follow import follow
+
+    def tell(answer: Mapping[str, Any]) -> None:
+        if not as_json and sys.stdout.isatty():
+            show.console.clear()
+        _tell(answer, as_json, print_it)
+        sys.stdout.flush()
+
+    try:
+        follow(socket, ask, tell, lambda reason: print(f"feltd: {reason}", file=sys.stderr, flush=True))
+    except ApiError as error:
+        _fail(str(error), as_json)
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(FAILED) from None
+
+
+def _act_names(incomplete: str) -> list[str]:
+    from daemon.roles import FORMS
+
+    names = {form.name for forms in FORMS.values() for form in forms}
+    return sorted(name for name in names if name.startswith(incomplete))
 
 
 @app.command()
 def act(
-    name: str,
+    name: Annotated[str, typer.Argument(autocompletion=_act_names)],
     words: Annotated[list[str] | None, typer.Argument(metavar="key=value…")] = None,
+    second: Annotated[
+        str, typer.Option(metavar="NAME", help="A second person, who is asked for the PIN.")
+    ] = "",
     socket: Socket = DEFAULT_SOCKET,
     as_json: Json = False,
 ) -> None:
@@ -202,6 +268,8 @@ def act(
         raise typer.BadParameter(f"replaces={replaces!r} is no record's number")
     if "file" in args:  # the daemon has another working directory
         args["file"] = str(Path(args["file"]).absolute())
+    if second:
+        who["second"] = {"name": second, "pin": staff_cli.asked_pin(f"PIN of {second}")}
     with _asking(socket, as_json) as client:
         answer = client.act(name, **who, replaces=int(replaces), **args)
     _tell(answer, as_json, show.act)
@@ -220,28 +288,29 @@ def hand(
     """Rank hands of five cards under a regulation."""
     from daemon import show
 
-    if rules != "61/2004":
-        raise typer.BadParameter(f"no ranking for {rules!r} (known: 61/2004)")
-    ranked = [_ranked(text) for text in hands]
+    if rules not in RULES:
+        raise typer.BadParameter(f"no ranking for {rules!r} (known: {', '.join(RULES)})")
+    ranked = [_ranked(text, rules) for text in hands]
     highest = max(each["order"] for each in ranked)
     best = [index for index, each in enumerate(ranked) if each["order"] == highest]
     _tell({"rules": rules, "hands": ranked, "best": best}, as_json, show.hands)
 
 
-def _ranked(text: str) -> dict[str, Any]:
-    from daemon.games.hands import category_of, qualifies, rank_61_2004
+def _ranked(text: str, rules: str) -> dict[str, Any]:
+    from daemon.games.hands import category_of, qualifies, rank_61_2004, rank_104_85
     from drivers.cards import parse_cards
 
+    caribbean = rules == RULES[0]
     try:
         cards = parse_cards(text)
-        order = rank_61_2004(cards)
+        order = (rank_61_2004 if caribbean else rank_104_85)(cards)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r}: {error}") from None
     return {
         "cards": " ".join(card.text for card in cards),
         "category": category_of(order).label,
         "order": order,
-        "dealer_qualifies": qualifies(cards),
+        "dealer_qualifies": qualifies(cards) if caribbean else None,
     }
 
 
@@ -257,7 +326,7 @@ def award(
     from daemon.games.jackpot import LocalPool
 
     claims = [_claim(box, category) for box, category in _pairs(words).items()]
-    rules = _settings(config, as_json).rules.jackpot
+    rules = _caribbean(config, as_json).jackpot
     decision = LocalPool(rules).decide(claims, pool)
     told = {
         "pool": pool,
@@ -291,13 +360,57 @@ def _claim(box: str, category: str) -> Claim:
 
 # --- the journal ---------------------------------------------------------------------------------
 
+Anchors = Annotated[
+    list[str] | None,
+    typer.Option("--anchor", metavar="SEQ:HASH", help="A record that the journal had. May be repeated."),
+]
+
+
+def _anchors(texts: Sequence[str] | None) -> tuple[Anchor, ...]:
+    from daemon.anchor import Anchor
+
+    try:
+        return tuple(Anchor.parse(text) for text in texts or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@journal_app.command("backup")
+def journal_backup(journal: Path, target: Path, as_json: Json = False) -> None:
+    """Copy a journal, also while its table plays. The key file is not part of it: keep that apart."""
+    from daemon import backup, show
+    from daemon.journal import JournalError
+
+    try:
+        _tell(backup.backup(journal, target), as_json, show.facts)
+    except JournalError as error:
+        _fail(str(error), as_json)
+
+
+@journal_app.command("restore")
+def journal_restore(backup: Path, journal: Path, anchor: Anchors = None, as_json: Json = False) -> None:
+    """Put a verified copy in a damaged journal's place, keep that aside, and tell what is missing."""
+    from daemon import backup as backups
+    from daemon import show
+    from daemon.journal import JournalError
+
+    try:
+        _tell(backups.restore(backup, journal, _anchors(anchor)), as_json, show.facts)
+    except JournalError as error:
+        _fail(str(error), as_json)
+
 
 @journal_app.command("verify")
-def journal_verify(file: Path, as_json: Json = False) -> None:
-    """Check the sums and the hash chain of a journal. Needs no key."""
+def journal_verify(
+    file: Path,
+    anchor: Anchors = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Look at the archives only briefly.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check the sums, the hash chain and the anchors of a journal. Needs no key."""
     from daemon import audit, show
 
-    found = audit.verify(file)
+    found = (audit.verify_open if quick else audit.verify)(file, _anchors(anchor))
     _tell(found, as_json, show.facts)
     raise typer.Exit(0 if found["verified"] else FAILED)
 
@@ -508,6 +621,29 @@ def _address(text: str) -> tuple[str, int]:
 
 
 @app.command()
+def console(
+    socket: Socket = DEFAULT_SOCKET,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="0: any free port.")] = "127.0.0.1:8080",
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="Answer to this Host header too: a proxy's.")
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Listen where the network can reach it. There is no TLS here.")
+    ] = False,
+) -> None:
+    """Serve the web page of the table behind a socket, until SIGTERM or SIGINT."""
+    from daemon.console.run import NotLoopback, serve
+
+    host, port = _address(listen)
+    try:
+        serve(socket, host, port, name or (), public, lambda url: print(url, flush=True))
+    except NotLoopback as error:
+        raise typer.BadParameter(str(error)) from None
+    except OSError as error:
+        _fail(f"{listen}: {error.strerror or error}")
+
+
+@app.command()
 def demo(
     game: Annotated[str, typer.Option(help="caribbean.")] = "caribbean",
     rounds: Annotated[int, typer.Option(help="How many rounds.")] = 25,
@@ -545,6 +681,12 @@ def simulate(
     strategy: Annotated[str, typer.Option(help="optimal, pair-plus, akj83, ak, blind.")] = "ak",
     seed: Annotated[int, typer.Option(help="The same seed gives the same journal.")] = 1,
     config: Annotated[Path | None, typer.Option(help="Take the rules from this file.")] = None,
+    faults: Annotated[
+        float, typer.Option(min=0, max=1, help="Faults of devices, disk, process in ten steps.")
+    ] = 0.0,
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Blocks of 1,000 rounds, so many at a time.")
+    ] = 0,
     journal: Annotated[Path | None, typer.Option(help="Keep the journal in this new file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -564,6 +706,8 @@ def simulate(
             seed=seed,
             config=config,
             journal=journal,
+            faults=faults,
+            jobs=jobs,
             progress=progress,
         )
         try:
@@ -577,6 +721,10 @@ def simulate(
         except (SimulationError, OSError) as error:
             _fail(str(error), as_json)
     _tell(result, as_json, show.facts)
+    violation = result.get("violation")
+    if isinstance(violation, dict):
+        print(f"seed {violation['seed']}, round {violation['round']}: {violation['what']}", file=sys.stderr)
+        print(f"to play it again: {violation['replay']}", file=sys.stderr)
     raise typer.Exit(FAILED if result["invariant_violations"] else 0)
 
 
@@ -601,7 +749,7 @@ def _progress(total: int, as_json: bool) -> Iterator[Callable[[int], None] | Non
 
 @app.command()
 def diagram(
-    machine: Annotated[str, typer.Argument(metavar="caribbean|link|…")],
+    machine: Annotated[str, typer.Argument(metavar="caribbean|five-card|link|…")],
     form: Annotated[str, typer.Option("--format", help="mermaid or svg.")] = "mermaid",
 ) -> None:
     """Draw a state machine from the rows that run it."""
@@ -611,6 +759,40 @@ def diagram(
         print(draw(machine, form), end="")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+@app.command("verify-install")
+def verify_install(
+    config: Annotated[Path | None, typer.Option("--config", help="Tell its rule set's digest too.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare the installed files with the package's manifest, and print the fingerprint of both."""
+    from daemon import __version__, show
+    from daemon.integrity import inspect, rules_digest
+
+    rules = rules_digest(_settings(config, as_json).rules.text()) if config is not None else None
+    found = inspect()
+    told = {
+        "version": __version__,
+        "manifest": str(found.manifest),
+        "fingerprint": found.fingerprint,
+        "files": found.files,
+        "differences": list(found.differences),
+        "rules": rules,
+        "ok": not found.differences,
+    }
+    _tell(told, as_json, show.facts)
+    raise typer.Exit(FAILED if found.differences else 0)
+
+
+@app.command()
+def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish")]) -> None:
+    """The script that completes feltd's commands, for a shell's folder of completions."""
+    from typer._completion_shared import get_completion_script
+
+    if shell not in SHELLS:
+        raise typer.BadParameter(f"{shell!r} is none of {', '.join(SHELLS)}")
+    print(get_completion_script(prog_name="feltd", complete_var="_FELTD_COMPLETE", shell=shell))
 
 
 @app.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
@@ -10,6 +12,7 @@ from urllib.parse import quote
 import httpx
 
 TIMEOUT: Final = 5.0  # seconds; a held journal is answered within one
+SILENCE: Final = 30.0  # seconds; a stream that lives says something every ten
 
 Answer = dict[str, Any]
 
@@ -23,13 +26,19 @@ class ApiError(Exception):
 
 
 class Client:
-    """Blocking; one connection that is opened when needed. Raises NotRunning from every call."""
+    """Blocking; one connection that is opened when needed. Raises NotRunning from every call.
 
-    def __init__(self, socket_path: Path | str, timeout: float = TIMEOUT) -> None:
+    ``token``: of a session; without one the daemon goes by the user who connects.
+    """
+
+    def __init__(self, socket_path: Path | str, timeout: float = TIMEOUT, token: str = "") -> None:
         self._path = str(socket_path)
         self._timeout = timeout
         self._http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=self._path), base_url="http://feltd", timeout=timeout
+            transport=httpx.HTTPTransport(uds=self._path),
+            base_url="http://feltd",
+            timeout=timeout,
+            headers={"authorization": f"Bearer {token}"} if token else {},
         )
 
     def __enter__(self) -> Self:
@@ -66,6 +75,41 @@ class Client:
         """``irregularities`` and ``faults``."""
         return self._get("/incidents")
 
+    def acts(self) -> Answer:
+        """Every act of this game under ``acts``, with ``may`` (the role) and ``now`` (the state)."""
+        return self._get("/acts")
+
+    def player(self) -> Answer:
+        """What a player's screen may show (CS-12)."""
+        return self._get("/player")
+
+    def records(self, first: int = 1, last: int | None = None) -> Iterator[Answer]:
+        """The records ``first`` to ``last``, redacted, in order. Raises ApiError for other roles."""
+        at: int | None = first
+        while at is not None:
+            asked: dict[str, int | float] = {"from": at}
+            page = self._get("/records", asked if last is None else asked | {"to": last})
+            yield from page["records"]
+            at = page["next"]
+
+    def events(self, after: int | None = None) -> Iterator[Answer]:
+        """The records later than ``after`` as they are committed; without it, those from now on.
+
+        Ends with the daemon, or when it lets us see no more. Raises NotRunning, ApiError.
+        """
+        query = {} if after is None else {"after": after}
+        try:
+            with self._http.stream("GET", "/events", params=query, timeout=SILENCE) as response:
+                if response.status_code != httpx.codes.OK:
+                    raise ApiError(json.loads(response.read())["detail"])
+                for line in response.iter_lines():
+                    if line.startswith("data: "):
+                        yield json.loads(line[6:])
+        except httpx.TimeoutException:
+            raise NotRunning(f"{self._path}: nothing heard for {SILENCE:g} s") from None
+        except httpx.TransportError as error:
+            raise NotRunning(f"{self._path}: nobody answers ({error})") from None
+
     def act(
         self,
         name: str,
@@ -73,14 +117,17 @@ class Client:
         key: str | None = None,
         by: str = "",
         role: str = "",
-        second: str = "",
+        second: str | Mapping[str, str] = "",
         replaces: int = 0,
         **args: str | int,
     ) -> Answer:
         """Do an act. ``accepted`` says what became of it; a refusal is returned, not raised.
 
         ``seq`` is None when the act was not even recorded (malformed, or the journal was held).
+        ``second``: the second person's name, or ``name`` and ``pin`` that prove it.
         """
+        if not isinstance(second, str):
+            second = dict(second)
         body = {"args": args, "by": by, "role": role, "second": second, "replaces": replaces}
         if key is not None:
             body["key"] = key

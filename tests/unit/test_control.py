@@ -6,167 +6,18 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from daemon import control, show
-from daemon.build import build_table, known_acts, started
-from daemon.clock import SystemClock
-from daemon.config import load
-from daemon.engine import Port
-from daemon.journal import create, header_bytes, open_journal
-from daemon.links.base import Cause, LinkError, OnBytes, OnLost
-from daemon.sealer import KEY_BYTES, Sealer
-from daemon.service import Service
-from daemon.supervisor import LinkLife
-from drivers.base import (
-    CardDrawn,
-    Command,
-    Counters,
-    CoverMoved,
-    DeviceEvent,
-    Display,
-    Emit,
-    Identified,
-    Output,
-    ShuffleDone,
-    SignShows,
-)
+from daemon import show
+from daemon.api import acts
+from daemon.links.base import Cause
+from drivers.base import CardDrawn, CoverMoved, ShuffleDone
 from drivers.cards import DECK, Card, FaceDownCard
-
-DEMO = Path(__file__).parents[2] / "config" / "demo.toml"
-PROBLEM = "application/problem+json"
-Api = httpx.AsyncClient
-Story = Callable[[Api, "Stage"], Awaitable[None]]
-
-
-class Told:
-    """A driver that emits what it is told to when its link brings any bytes."""
-
-    deadline = None
-
-    def __init__(self, role: str) -> None:
-        self.counters = Counters()
-        self.role = role
-        self.say: list[DeviceEvent] = []
-        self.ordinal = 0
-
-    def opened(self, now: int) -> list[Output]:
-        return [Emit(Identified(self.role, f"{self.role}-1", boot=1), 1)]
-
-    def received(self, data: bytes, now: int) -> list[Output]:
-        said, self.say = self.say, []
-        return [self._numbered(event) for event in said]
-
-    def _numbered(self, event: DeviceEvent) -> Emit:
-        self.ordinal += 1
-        return Emit(event, 1, self.ordinal)
-
-    def command(self, command: Command, now: int) -> list[Output]:
-        if isinstance(command, Display) and self.role == "sign":
-            return [Emit(SignShows(command.meter, command.announcement, command.pages))]
-        return []
-
-    def nothing(self, *_: object) -> list[Output]:
-        return []
-
-    resume = command
-    committed = tick = closed = nothing
-
-
-class Wire:
-    """A link that opens, if ``there``."""
-
-    def __init__(self, there: bool) -> None:
-        self.there = there
-
-    def open(self, on_bytes: OnBytes, on_lost: OnLost) -> None:
-        if not self.there:
-            raise LinkError(Cause.ABSENT, "not plugged in")
-        self.on_bytes = on_bytes
-
-    def write(self, data: bytes) -> None: ...
-
-    def close(self) -> None: ...
-
-    def describe(self) -> str:
-        return "a test's wire"
-
-
-class Stage:
-    """A service whose devices are told what to say."""
-
-    def __init__(self, folder: Path, there: bool) -> None:
-        settings = load(DEMO)
-        self.file = folder / "journal.db"
-        create(self.file, header_bytes("demo", "caribbean", "", ()))
-        self.log: list[str] = []
-        self.started = started(settings)
-        table = build_table(settings)
-        self.drivers = {device.id: Told(device.role) for device in settings.devices}
-        ports = {
-            d.id: Port(d.id, self.drivers[d.id], LinkLife(d.id, d.role, None), d.protocol, d.link)
-            for d in settings.devices
-        }
-        self.wires = {device.id: Wire(there) for device in settings.devices}
-        journal = open_journal(self.file, Sealer(bytes(KEY_BYTES)))
-        self.service = Service(table, journal, ports, self.wires, SystemClock(), self._hear)
-        self.app = control.create_app(self.service, known_acts(settings))
-
-    def _hear(self, event: str, **facts: object) -> None:
-        self.log.append(f"{event} {facts}")
-
-    def device_says(self, device: str, *events: DeviceEvent) -> None:
-        self.drivers[device].say += events
-        self.wires[device].on_bytes(b"!")
-
-    def records(self) -> list[dict[str, Any]]:
-        rows = self.service.journal._db.execute("SELECT record FROM records ORDER BY seq")
-        return [json.loads(row[0]) for row in rows]
-
-
-def played(folder: Path, story: Story, there: bool = False) -> Stage:
-    async def play() -> Stage:
-        stage = Stage(folder, there)
-        stage.service.start(stage.started)
-        transport = httpx.ASGITransport(stage.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://feltd") as api:
-            try:
-                await asyncio.sleep(0)  # the links are opened in a call of their own
-                await story(api, stage)
-            finally:
-                await stage.service.finish()
-        return stage
-
-    stage = asyncio.run(play())
-    stage.service.journal.close()
-    return stage
-
-
-async def do(api: Api, name: str, **args: object) -> httpx.Response:
-    return await api.post(f"/acts/{name}", json={"args": args})
-
-
-async def accepted(api: Api, name: str, **args: object) -> dict[str, Any]:
-    response = await do(api, name, **args)
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
-    return answer
-
-
-def is_problem(response: httpx.Response, status: int) -> dict[str, Any]:
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == PROBLEM
-    document: dict[str, Any] = response.json()
-    assert document["status"] == status
-    assert document["title"]
-    assert document["detail"]
-    return document
-
+from tests.fakes.stage import DEMO, Api, Stage, accepted, do, is_problem, played
 
 # --- acts ------------------------------------------------------------------------------------
 
@@ -224,6 +75,21 @@ def test_a_repeated_key_has_the_same_answer_and_no_second_effect(tmp_path: Path)
         assert (names.count("open-table"), names.count("ante")) == (1, 1)
 
     played(tmp_path, story)
+
+
+def test_j06_two_at_once_on_one_box_are_one_bet_and_one_row(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        for name in ("open-table", "use-shoe", "shuffle", "cut", "open-betting"):
+            await accepted(api, name)
+        bodies = [{"by": by, "args": {"box": 3, "amount": 10_000}} for by in ("ana", "bo")]
+        answers = await asyncio.gather(*(api.post("/acts/ante", json=body) for body in bodies))
+        assert sorted(answer.status_code for answer in answers) == [200, 409]
+        refused = next(answer for answer in answers if answer.status_code == 409)
+        assert is_problem(refused, 409)["clause"] == "CS-06"
+        rows = stage.service.journal._db.execute("SELECT amount FROM money WHERE account = 'ante.3'")
+        assert rows.fetchall() == [(10_000,)]
+
+    played(tmp_path, story, there=True)
 
 
 def test_who_did_it_is_journalled(tmp_path: Path) -> None:
@@ -312,7 +178,7 @@ def test_an_act_waits_for_a_held_journal(tmp_path: Path) -> None:
 def test_an_act_is_answered_held_when_the_journal_stays_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "HELD_LIMIT", 0.1)
+    monkeypatch.setattr(acts, "HELD_LIMIT", 0.1)
 
     async def story(api: Api, stage: Stage) -> None:
         other = sqlite3.connect(stage.file, isolation_level=None)
