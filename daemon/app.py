@@ -271,6 +271,7 @@ async def _serve(
     service.start(started(settings, journal.signer))
     for noticed in _integrity(settings, table, log):
         service.notice(noticed)
+        service.installation = noticed.text
     server = _server(service, settings, log)
     serving = asyncio.create_task(server.serve([listener]))
     serving.add_done_callback(lambda _: service.stop())

@@ -645,12 +645,12 @@ def console(
 
 @app.command()
 def demo(
-    game: Annotated[str, typer.Option(help="caribbean.")] = "caribbean",
+    game: Annotated[str, typer.Option(help="caribbean or five-card.")] = "caribbean",
     rounds: Annotated[int, typer.Option(help="How many rounds.")] = 25,
     speed: Annotated[float, typer.Option(help="Divides the pauses.")] = 1.0,
     seed: Annotated[int | None, typer.Option(help="The same seed plays the same evening.")] = None,
     irregularities: Annotated[
-        bool, typer.Option("--irregularities", help="Each case of CS-11 happens.")
+        bool, typer.Option("--irregularities", help="Each case of CS-11, or of FC-18 and FC-19, happens.")
     ] = False,
     console: Annotated[bool, typer.Option("--console", help="Serve the web page too.")] = False,
     directory: Annotated[Path | None, typer.Option("--dir", help="Keep everything here.")] = None,
@@ -674,9 +674,9 @@ def demo(
 
 @app.command()
 def simulate(
-    game: Annotated[str, typer.Option(help="caribbean.")] = "caribbean",
+    game: Annotated[str, typer.Option(help="caribbean or five-card.")] = "caribbean",
     rounds: Annotated[int, typer.Option(help="How many rounds.")] = 1000,
-    boxes: Annotated[int, typer.Option(help="Boxes with a bet, 1 to 7.")] = 7,
+    boxes: Annotated[int, typer.Option(help="Boxes with a bet, or seats, 1 to 7.")] = 7,
     mode: Annotated[str, typer.Option(help="shoe or shuffler.")] = "shoe",
     strategy: Annotated[str, typer.Option(help="optimal, pair-plus, akj83, ak, blind.")] = "ak",
     seed: Annotated[int, typer.Option(help="The same seed gives the same journal.")] = 1,

@@ -72,6 +72,7 @@ class Service:
         self._reserve = reserve
         self._next_look: asyncio.TimerHandle | None = None
         self._next_ping: asyncio.TimerHandle | None = None
+        self.installation = ""  # what was found of the installed files (daemon.integrity)
         self._status = ""
         self._loop = asyncio.get_running_loop()
         self._alarm: asyncio.TimerHandle | None = None
@@ -184,6 +185,7 @@ class Service:
     def view(self) -> Plain:
         """The answer of ``feltd status``; ``wire`` is what a link says of itself (a close that hangs)."""
         view = self.engine.view()
+        view["installation"] = self.installation
         for device, told in view["devices"].items():
             told["wire"] = self._links[device].describe()
         if self.no_room:

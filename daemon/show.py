@@ -48,6 +48,8 @@ def status(view: View) -> None:
     _print(f"State: {view['state']}{round_id}    {middle}")
     if view["not_ready"]:
         _print(f"No round can open: {view['not_ready']}", style="yellow")
+    if view.get("installation"):
+        _print(f"Installed: {view['installation']}")
     faults(view["faults"])
     if "seats" in view:
         _seats(view)

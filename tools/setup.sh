@@ -18,6 +18,9 @@ fi
 missing=
 "$python" -c 'import ensurepip, venv' 2>/dev/null || missing="python$found-venv"
 command -v strace >/dev/null || missing="$missing strace"
+# The page of feltd console is tested in a real browser, in both its languages.
+command -v chromium >/dev/null || missing="$missing chromium"
+ls /usr/share/fonts/opentype/noto/NotoSansCJK-* >/dev/null 2>&1 || missing="$missing fonts-noto-cjk"
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     say "installing" $missing
     export DEBIAN_FRONTEND=noninteractive

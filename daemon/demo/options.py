@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+GAMES: Final = ("caribbean", "five-card")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,8 @@ class DemoOptions:
 
     def objection(self) -> str:
         """Why this cannot be played (wrong usage), in one sentence; "" when it can."""
-        if self.game == "five-card":
-            return "this version demonstrates caribbean only; five-card comes with a later one"
-        if self.game != "caribbean":
-            return f"there is no game {self.game!r}; this version demonstrates caribbean"
-        if self.console:
-            return "this version has no console; it comes with a later one"
+        if self.game not in GAMES:
+            return f"there is no game {self.game!r}; there are {' and '.join(GAMES)}"
         if self.directory is not None and self.directory.exists() and not self.directory.is_dir():
             return f"--dir {self.directory} is there and is no directory"
         if not 1 <= self.rounds <= 100_000:

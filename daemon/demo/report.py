@@ -40,13 +40,19 @@ class Report:
     def json(self) -> dict[str, Any]:
         """The one object of ``--json``."""
         return {
+            **self.common(),
+            "carried_progressive": self.carried,
+            "pool": self.status["pool"],
+        }
+
+    def common(self) -> dict[str, Any]:
+        """What there is at every game."""
+        return {
             "game": self.game,
             "rounds": self.outcomes.total(),
             "settled": self.outcomes["settled"],
             "void": self.outcomes["void"],
             "irregularities": dict(sorted(self.clauses.items())),
-            "carried_progressive": self.carried,
-            "pool": self.status["pool"],
             "sign_text": self.sign["text"],
             "sign_amount": self.sign["amount"],
             "restarts": self.restarts,
@@ -57,16 +63,28 @@ class Report:
     def rows(self) -> list[tuple[str, str]]:
         """The summary for people."""
         pool = self.status["pool"]
+        return [
+            *self.head_rows(),
+            ("progressive carried over", str(self.carried)),
+            ("pool", money(pool["now"], "")),
+            ("contributed, awarded", ", ".join(money(pool[key], "") for key in POOL_MOVES)),
+            *self.foot_rows(),
+        ]
+
+    def head_rows(self) -> list[tuple[str, str]]:
+        """What comes first at every game."""
         told = "  ".join(f"{clause}: {count}" for clause, count in sorted(self.clauses.items()))
-        verified = "verified" if self.journal["verified"] else "NOT VERIFIED"
-        where = self.journal["path"] if self.kept else "removed now, kept with --dir"
         return [
             ("rounds", str(self.outcomes.total())),
             ("settled, void", f"{self.outcomes['settled']}, {self.outcomes['void']}"),
             ("irregularities", told or "none"),
-            ("progressive carried over", str(self.carried)),
-            ("pool", money(pool["now"], "")),
-            ("contributed, awarded", ", ".join(money(pool[key], "") for key in POOL_MOVES)),
+        ]
+
+    def foot_rows(self) -> list[tuple[str, str]]:
+        """What comes last at every game."""
+        verified = "verified" if self.journal["verified"] else "NOT VERIFIED"
+        where = self.journal["path"] if self.kept else "removed now, kept with --dir"
+        return [
             ("the sign shows", str(self.sign["text"])),
             ("daemon restarts", str(self.restarts)),
             ("journal", f"{self.journal['inputs']} inputs, {verified}; {where}"),

@@ -20,6 +20,7 @@ from rich.console import Console
 from daemon.audit import verify
 from daemon.client import ApiError, Client, NotRunning
 from daemon.demo.dealer import Dealer
+from daemon.demo.five_card import PLANNED, StudReport, StudTable, final_sign_shown, stud_line
 from daemon.demo.options import DemoFailed, DemoOptions, Stopped
 from daemon.demo.plan import make_plan
 from daemon.demo.players import Players
@@ -27,8 +28,10 @@ from daemon.demo.report import Report
 from daemon.demo.scene import Scene
 from daemon.demo.screen import Lines, Picture, Screen
 from daemon.demo.staff import Json, Staff
-from daemon.demo.world import World
+from daemon.demo.world import PIN, World
+from daemon.games.five_card import FiveCard, FiveCardRules
 from daemon.lock import Held, sole_owner
+from daemon.roles import ROLES
 from daemon.simhost import ControlError
 
 SIGN_TIME: Final = 10.0  # seconds until the sign shows the last pool
@@ -111,9 +114,12 @@ def _in(directory: Path, options: DemoOptions) -> Json:
     show = Show(options)
     try:
         seed = SystemRandom().randrange(2**32) if options.seed is None else options.seed
-        with World(directory, seed, show.tell) as world:
+        with World(directory, seed, show.tell, options.game) as world:
             show.enter(world)
-            report = _play(show, world, options, seed)
+            if options.console:
+                show.tell(f"console: {world.start_console()} (sign in: {', '.join(ROLES)}; PIN {PIN})")
+            play = _play_stud if options.game == FiveCard.name else _play
+            report = play(show, world, options, seed)
             world.stop_daemon()
             _verify(report, world.settings.journal)
     finally:
@@ -137,8 +143,9 @@ class Show:
 
     def __init__(self, options: DemoOptions) -> None:
         console = Console(stderr=options.as_json)
-        live = console.is_terminal and not options.as_json
-        self.screen: Screen = Picture(console) if live else Lines(console)
+        stud = options.game == FiveCard.name
+        live = console.is_terminal and not options.as_json and not stud
+        self.screen: Screen = Picture(console) if live else Lines(console, stud_line if stud else None)
         self.scene = Scene(wanted=options.rounds)
         self._world: World | None = None
         self._irregularities = 0  # of the round in the scene, told so far
@@ -188,7 +195,7 @@ def sign_of(world: World) -> Json:
 
 def _play(show: Show, world: World, options: DemoOptions, seed: int) -> Report:
     staff = Staff(world, options.speed, show.watch, show.tell)
-    players = Players(seed, world.settings.rules.ante_min)
+    players = Players(seed, world.settings.caribbean.ante_min)
     dealer = Dealer(staff, players, make_plan(options.rounds, options.irregularities))
     report = Report(options.game, options.directory is not None)
     dealer.open_table()
@@ -201,6 +208,23 @@ def _play(show: Show, world: World, options: DemoOptions, seed: int) -> Report:
     report.sign = _final_sign(staff, world)
     report.status = staff.status()
     report.restarts = world.restarts
+    return report
+
+
+def _play_stud(show: Show, world: World, options: DemoOptions, seed: int) -> Report:
+    staff, rules = Staff(world, options.speed, show.watch, show.tell), world.settings.rules
+    assert isinstance(rules, FiveCardRules)
+    table = StudTable(staff, rules, seed, PLANNED if options.irregularities else ())
+    report = StudReport(options.game, options.directory is not None)
+    table.open_table()
+    for number in range(1, options.rounds + 1):
+        account = table.play()
+        report.count(account)
+        show.scene.played = number
+        show.screen.round_over(account, show.scene)
+    table.close_table()
+    final_sign_shown(staff)
+    report.sign, report.status, report.restarts = sign_of(world), staff.status(), world.restarts
     return report
 
 

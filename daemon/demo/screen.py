@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from rich.console import Console, Group, RenderableType
@@ -43,10 +43,11 @@ class Screen(Protocol):
 
 
 class Lines:
-    """Plain lines, for a pipe and for ``--json`` (there on standard error)."""
+    """Plain lines, for a pipe and for ``--json`` (there on standard error). ``line`` tells a closed round."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, line: Callable[[Json, Scene], str] | None = None) -> None:
         self._console = console
+        self._line = line or round_line
 
     def due(self) -> bool:
         return False
@@ -58,7 +59,7 @@ class Lines:
         self._print(f"  {text}")
 
     def round_over(self, account: Json, scene: Scene) -> None:
-        self._print(round_line(account, scene))
+        self._print(self._line(account, scene))
 
     def summary(self, report: Report) -> None:
         for name, value in report.rows():

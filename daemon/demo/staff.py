@@ -14,6 +14,7 @@ from daemon.demo.world import World
 PATIENCE: Final = 120.0  # seconds that a device, or the daemon, may be away
 POLL: Final = 1.0  # seconds of one long poll
 RETRY: Final = 0.05
+IN_ACCOUNT: Final = ("CS-11", "FC-18", "FC-19")
 
 Json = dict[str, Any]
 
@@ -79,9 +80,8 @@ class Staff:
         key = f"{self._run}-{self._acts}"
         answer: Json = self._answered(lambda: self._recorded(name, key, role, args))
         for note in answer["notes"]:
-            if self.round is None or not note["clause"].startswith(
-                "CS-11"
-            ):  # those are in the round's account
+            # those are in the round's account
+            if self.round is None or not note["clause"].startswith(IN_ACCOUNT):
                 self._told(f"{note['clause']} {note['detail']}".strip())
         return answer
 

@@ -15,12 +15,18 @@ from typing import Final
 
 from daemon.client import Client, NotRunning
 from daemon.config import ConfigError, Settings, load
+from daemon.demo import five_card_config
 from daemon.demo.options import DemoFailed
+from daemon.roles import ROLES
+from daemon.sessions import StaffFile, person
 from daemon.simhost import ControlClient, ControlError
 
 SIMULATORS: Final = {"shoe": "fdp", "shuffler": "fdp", "sign": "alpha"}
+DEALT_BY: Final = {"caribbean": ("shoe", "shuffler", "sign"), "five-card": ("shoe", "sign")}
 START_TIME: Final = 30.0  # seconds
 END_TIME: Final = 5.0
+CONSOLE: Final = "127.0.0.1:0"
+PIN: Final = "246810"  # of everybody at a demonstration, and told to everybody
 SHORT_LIFE: Final = 2.0  # a daemon that dies younger has not recovered
 MOST_SHORT_LIVES: Final = 5
 _PR_SET_PDEATHSIG: Final = 1
@@ -79,6 +85,9 @@ simulated = true
 protocol = "alpha"
 link = "sign.tty"
 simulated = true
+
+[staff]
+file = "staff.json"
 """
 
 
@@ -94,12 +103,15 @@ class World:
     Raises DemoFailed when something does not start.
     """
 
-    def __init__(self, directory: Path, seed: int, told: Callable[[str], None]) -> None:
+    def __init__(
+        self, directory: Path, seed: int, told: Callable[[str], None], game: str = "caribbean"
+    ) -> None:
         self.directory = directory
         self.log = directory / "daemon.log"
         self.restarts = 0
         self._config = directory / "feltd.toml"
-        self.settings = _settings(self._config)
+        self.settings = _settings(self._config, game)
+        self._devices = DEALT_BY[game]
         self.continues = self.settings.journal.exists()
         self.client = Client(self.settings.socket)
         self.shoe, self.shuffler, self.sign = (
@@ -109,6 +121,7 @@ class World:
         self._told = told
         self._simulators: list[subprocess.Popen[bytes]] = []
         self._daemon: subprocess.Popen[bytes] | None = None
+        self._console: subprocess.Popen[bytes] | None = None
         self._born = 0.0
         self._short_lives = 0
 
@@ -152,15 +165,17 @@ class World:
         )
 
     def _start_simulators(self) -> None:
-        for name, protocol in SIMULATORS.items():
+        for name in self._devices:
+            protocol = SIMULATORS[name]
             tty, control = (self.directory / f"{name}.{end}" for end in ("tty", "control"))
             control.unlink(missing_ok=True)
             arguments = ["sim", name, "--protocol", protocol, "--pty", str(tty), "--control", str(control)]
             arguments += ["--seed", str(self._seed)] if protocol == "fdp" else []
             self._simulators.append(self._spawn(arguments, None))
-        for name, simulator in zip(SIMULATORS, (self.shoe, self.shuffler, self.sign), strict=True):
+        clients = {"shoe": self.shoe, "shuffler": self.shuffler, "sign": self.sign}
+        for name in self._devices:
             try:
-                simulator.do("state")
+                clients[name].do("state")
             except ControlError as error:
                 raise DemoFailed(f"the simulated {name} does not start: {error}") from None
 
@@ -191,6 +206,21 @@ class World:
                 return lines[-1][:300]
         return "its log is empty"
 
+    # --- the web page -----------------------------------------------------------------------
+
+    def start_console(self) -> str:
+        """Serve the page; its address. One person of each role signs in with PIN. Raises DemoFailed."""
+        staff = StaffFile(self.directory / "staff.json")
+        for role in ROLES:
+            staff.add(person(role, role, PIN))
+        arguments = ["console", "--socket", str(self.settings.socket), "--listen", CONSOLE]
+        self._console = self._spawn(arguments, subprocess.PIPE)
+        assert self._console.stdout is not None
+        address = self._console.stdout.readline().decode().strip()
+        if not address.startswith("http"):
+            raise DemoFailed(f"the console does not start: {address or 'it says nothing'}")
+        return address
+
     # --- ending -----------------------------------------------------------------------------
 
     def stop_daemon(self) -> None:
@@ -203,17 +233,22 @@ class World:
         self.stop_daemon()
         for simulator in (self.shoe, self.shuffler, self.sign):
             simulator.close()
-        _end_all(self._simulators)
+        _end_all([*self._simulators, *([self._console] if self._console else [])])
+        if self._console is not None and self._console.stdout is not None:
+            self._console.stdout.close()
 
 
-def _settings(path: Path) -> Settings:
+def _settings(path: Path, game: str) -> Settings:
     """The table of this directory; one that has none gets ours."""
     if not path.exists():
-        path.write_text(CONFIG)
+        path.write_text(five_card_config.CONFIG if game == "five-card" else CONFIG)
     try:
-        return load(path)
+        settings = load(path)
     except ConfigError as error:
         raise DemoFailed(error.problems[0]) from None
+    if settings.game != game:
+        raise DemoFailed(f"{path} is a table of {settings.game}, not of {game}")
+    return settings
 
 
 def _how(code: int) -> str:

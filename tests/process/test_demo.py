@@ -190,9 +190,7 @@ def test_sigterm_ends_everything_and_the_journal_is_continued(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (DemoOptions(game="five-card"), "five-card comes with a later one"),
         (DemoOptions(game="baccarat"), "there is no game 'baccarat'"),
-        (DemoOptions(console=True), "no console"),
         (DemoOptions(rounds=0), "--rounds"),
         (DemoOptions(speed=0), "--speed"),
     ],

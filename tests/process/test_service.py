@@ -263,7 +263,7 @@ def test_a_socket_of_somebody_alive_is_not_taken(place: Place) -> None:
 def test_a_daemon_that_ends_takes_its_socket_and_its_lock_away(place: Place) -> None:
     stop(place.daemon())
     left = {name for name in os.listdir(place.folder) if not name.startswith("journal.db-")}
-    assert left == {"feltd.toml", "log", "journal.db", "journal.db.head", "journal.key"}
+    assert left == {"feltd.toml", "log", "journal.db", "journal.db.head", "journal.db.reserve", "journal.key"}
 
 
 def test_a_file_in_the_socket_s_place_is_kept(place: Place) -> None:
