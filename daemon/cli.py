@@ -684,9 +684,7 @@ def simulate(
     faults: Annotated[
         float, typer.Option(min=0, max=1, help="Faults of devices, disk, process in ten steps.")
     ] = 0.0,
-    jobs: Annotated[
-        int, typer.Option(min=0, help="Blocks of 1,000 rounds, so many at a time.")
-    ] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="Blocks of 1,000 rounds, so many at a time.")] = 0,
     journal: Annotated[Path | None, typer.Option(help="Keep the journal in this new file.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -75,7 +75,6 @@ class Seen:
         self.texts += new
         return new
 
-
     def _journalled(self) -> list[str]:
         """The new records as they lie in the file, but for what is sealed."""
         rows = "SELECT seq, record FROM records WHERE seq > ? ORDER BY seq"

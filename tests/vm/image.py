@@ -72,13 +72,39 @@ def image() -> Image:
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        base = _layer("base", [(HERE / "base.sh").read_bytes()], _build_base)
+        base = _base()
         wanted = _requirements()
         packages = _layer(
             "packages", [wanted.encode()], lambda to: _build_packages(base, wanted, to), base.name
         )
         project = _layer("project", _code(), lambda to: _build_project(base, packages, to), packages.name)
     return Image(base / "vmlinuz", base / "initramfs", base / "system.ext4", project / "project.ext4")
+
+
+def system_tree() -> Path:
+    """The root of a fresh Debian, to be used as the lower layer of an overlay; built if it is not there."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _base() / "root"
+
+
+def bare_image() -> Image:
+    """The same machine with an empty disk in the project's place: for a package that a test installs."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        base = _base()
+        empty = _layer("empty", [], _build_empty, base.name)
+    return Image(base / "vmlinuz", base / "initramfs", base / "system.ext4", empty / "project.ext4")
+
+
+def _build_empty(layer: Path) -> None:
+    _run("mke2fs", "-q", "-t", "ext4", "-L", "project", layer / "project.ext4", "2M")
+
+
+def _base() -> Path:
+    return _layer("base", [(HERE / "base.sh").read_bytes()], _build_base)
 
 
 def _requirements() -> str:
