@@ -22,7 +22,9 @@ from typing import Final
 
 from daemon.build import build_ports, build_table, started
 from daemon.clock import FakeClock
-from daemon.config import DeviceSettings, Settings, load
+from daemon.config import ConfigError, DeviceSettings, Settings, load
+from daemon.games.caribbean import CaribbeanRules
+from daemon.games.five_card import FiveCard, FiveCardRules
 from daemon.games.hands import Category
 from daemon.journal import (
     MemoryJournal,
@@ -36,9 +38,10 @@ from daemon.sealer import create_key, load_key
 from daemon.simulation.bench import Bench, LastRound, SimulationError
 from daemon.simulation.deal import DEALER, DeckSource, FromShoe, FromShuffler, Hands, category
 from daemon.simulation.disk import Violation
+from daemon.simulation.five_card.evening import StudEvening
 from daemon.simulation.night import Night
-from daemon.simulation.options import BUILT_IN_RULES, SimulateOptions, key_path
-from daemon.simulation.tally import Tally
+from daemon.simulation.options import BUILT_IN_RULES, FIVE_CARD_RULES, SimulateOptions, key_path
+from daemon.simulation.tally import Counts, Tally
 from daemon.strategies import STRATEGIES
 from daemon.table import InvariantBroken
 from drivers.base import Simulator
@@ -150,7 +153,7 @@ class Played:
     """What became of one evening. ``faults`` by kind; ``remedies`` are what people had to do beyond
     the usual, by name."""
 
-    tally: Tally
+    tally: Counts
     sha256: str
     faults: dict[str, int] = field(default_factory=dict)
     restarts: int = 0
@@ -177,7 +180,7 @@ def _evening(options: SimulateOptions) -> Played:
     if options.faults:
         return _with_faults(options, settings)
     journal = _journal(options.journal, settings)
-    evening = Evening(options, settings, journal, Random(options.seed))
+    evening = _people(options, settings, journal)
     violation = None
     try:
         _play(evening, options)
@@ -188,6 +191,15 @@ def _evening(options: SimulateOptions) -> Played:
     sha256 = _canonical_hash(journal)
     journal.close()
     return Played(evening.tally, sha256, violation=violation)
+
+
+def _people(
+    options: SimulateOptions, settings: Settings, journal: MemoryJournal | SqliteJournal
+) -> Evening | StudEvening:
+    random = Random(options.seed)
+    if options.game == FiveCard.name:
+        return StudEvening(options.boxes, settings, journal, random)
+    return Evening(options, settings, journal, random)
 
 
 def _with_faults(options: SimulateOptions, settings: Settings) -> Played:
@@ -202,7 +214,7 @@ def _with_faults(options: SimulateOptions, settings: Settings) -> Played:
     return Played(night.tally, night.journal.sha256(), faults, night.bench.starts - 1, remedies, violation)
 
 
-def _violation(options: SimulateOptions, tally: Tally, error: Exception) -> dict[str, object]:
+def _violation(options: SimulateOptions, tally: Counts, error: Exception) -> dict[str, object]:
     tally.violations += 1
     number = tally.rounds + 1
     what = (
@@ -211,7 +223,7 @@ def _violation(options: SimulateOptions, tally: Tally, error: Exception) -> dict
     return {"seed": options.seed, "round": number, "what": what, "replay": options.command(number)}
 
 
-def _play(evening: Evening | Night, options: SimulateOptions) -> None:
+def _play(evening: Evening | StudEvening | Night, options: SimulateOptions) -> None:
     evening.open()
     for done in range(1, options.rounds + 1):
         evening.play()
@@ -253,7 +265,7 @@ def _evenings(blocks: list[SimulateOptions], jobs: int) -> Generator[Played, Non
 
 def _merged(parts: list[Played]) -> Played:
     """The hash is that of the blocks' hashes, in their order."""
-    whole, digest = Played(Tally(parts[0].tally.ante), "", violation=parts[-1].violation), hashlib.sha256()
+    whole, digest = Played(parts[0].tally.blank(), "", violation=parts[-1].violation), hashlib.sha256()
     for part in parts:
         digest.update(bytes.fromhex(part.sha256))
         whole.tally.merge(part.tally)
@@ -283,12 +295,23 @@ def settings_of(options: SimulateOptions) -> Settings:
         journal=file,
         key=key_path(file) if options.journal else file,
         socket=Path(),
-        rules=load(options.config).caribbean if options.config else BUILT_IN_RULES,
+        rules=_rules(options),
         devices=(
             DeviceSettings(mode, mode, "fdp", "memory", simulated=True),
             DeviceSettings(SIGN, SIGN, "alpha", "memory", simulated=True),
         ),
     )
+
+
+def _rules(options: SimulateOptions) -> CaribbeanRules | FiveCardRules:
+    if options.game != FiveCard.name:
+        return load(options.config).caribbean if options.config else BUILT_IN_RULES
+    if options.config is None:
+        return FIVE_CARD_RULES
+    rules = load(options.config).rules
+    if not isinstance(rules, FiveCardRules):
+        raise ConfigError([f"{options.config}: table.game: not {FiveCard.name}"])
+    return rules
 
 
 def _is_broken_invariant(error: BaseException | None) -> bool:
@@ -328,14 +351,10 @@ def _report(options: SimulateOptions, played: Played, seconds: float) -> dict[st
         "rounds": tally.rounds,
         "boxes": options.boxes,
         "seed": options.seed,
-        "strategy": options.strategy,
+        **({} if options.game == FiveCard.name else {"strategy": options.strategy}),
         "seconds": round(seconds, 3),
         "rounds_per_second": round(tally.rounds / seconds, 1),
-        "player_return_per_ante": tally.return_per_ante if tally.settled else None,
-        "standard_error": tally.standard_error,
-        "raise_rate": tally.raises / tally.boxes if tally.settled else None,
-        "dealer_qualifies": tally.qualified / tally.settled if tally.settled else None,
-        "categories": {category.label: tally.categories[category] for category in reversed(Category)},
+        **tally.facts(),
         "void": tally.void,
         "faults_injected": sum(played.faults.values()),
         "faults": played.faults,

@@ -54,7 +54,7 @@ class _Table(Collector):
         for outcome, number in sorted(self._outcomes().items()):
             rounds.add_metric([outcome], number)
         yield rounds
-        if "pool" in view:
+        if view.get("pool"):
             yield _one("feltd_pool_minor_units", view["pool"]["now"])
         yield CounterMetricFamily("feltd_records", "Records committed", value=self._service.engine.committed)
         yield _one("feltd_state", 1, {"state": view["state"]})

@@ -42,7 +42,7 @@ def shown(service: Service) -> Plain:
         "game": view["game"],
         "state": view["state"],
         "seq": service.engine.committed,
-        "pool": view["pool"]["now"] if "pool" in view else None,
+        "pool": view["pool"]["now"] if view.get("pool") else None,
         "pot": view.get("pot"),
         "prizes": _prizes(getattr(table.game, "rules", None)),
         "announcement": view["sign"]["wanted"]["announcement"],

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from daemon.games.caribbean import Caribbean, CaribbeanRules
+from daemon.games.five_card import FiveCard, FiveCardRules
+from daemon.games.five_card.rules import FEWEST_HANDS
 from daemon.games.jackpot import JackpotRules
 from daemon.strategies import STRATEGIES
 
@@ -32,10 +34,15 @@ BUILT_IN_RULES: Final = CaribbeanRules(
     ),
 )
 
+FIVE_CARD_RULES: Final = FiveCardRules(ante=2_000, smallest_chip=500)
+
 
 @dataclass(frozen=True, slots=True)
 class SimulateOptions:
     """What to simulate. ``boxes`` is 1 to 7, ``mode`` shoe or shuffler.
+
+    At five-card stud ``boxes`` are the seats, 2 to 7, the cards come from a shoe, nothing but people
+    makes faults, and ``strategy`` says nothing: each player has his own.
 
     ``config``: take the rules of this file, the ante being its minimum. ``journal``: keep the
     journal in this new file, its sealing key beside it (:func:`key_path`). ``progress`` is told
@@ -58,8 +65,11 @@ class SimulateOptions:
 
     def check(self) -> None:
         """Raises ValueError with one sentence for the person who asked."""
-        if self.game != Caribbean.name:
-            raise ValueError(f"game {self.game!r} cannot be simulated; {Caribbean.name} can")
+        if self.game not in (Caribbean.name, FiveCard.name):
+            known = f"{Caribbean.name} and {FiveCard.name}"
+            raise ValueError(f"game {self.game!r} cannot be simulated; {known} can")
+        if self.game == FiveCard.name:
+            self._check_five_card()
         if self.strategy not in STRATEGIES:
             raise ValueError(f"no strategy {self.strategy!r}; choose {', '.join(STRATEGIES)}")
         if self.mode not in ("shoe", "shuffler"):
@@ -75,6 +85,14 @@ class SimulateOptions:
         if self.journal and (self.faults or self.jobs):
             raise ValueError("a journal file is kept of an evening without faults and jobs")
 
+    def _check_five_card(self) -> None:
+        if self.mode != "shoe":
+            raise ValueError(f"{FiveCard.name} is dealt from a shoe (FC-02)")
+        if self.boxes < FEWEST_HANDS:
+            raise ValueError(f"{FiveCard.name} has {FEWEST_HANDS} to 7 seats")
+        if self.faults:
+            raise ValueError(f"faults are simulated for {Caribbean.name} only")
+
     def blocks(self) -> list[SimulateOptions]:
         """The same rounds as evenings of their own, whatever the number of jobs."""
         sizes = [min(BLOCK, self.rounds - begun) for begun in range(0, self.rounds, BLOCK)]
@@ -86,7 +104,8 @@ class SimulateOptions:
     def command(self, rounds: int) -> str:
         """The command line that plays the first ``rounds`` rounds of this seed again."""
         words = ["feltd simulate", f"--game {self.game}", f"--rounds {rounds}", f"--boxes {self.boxes}"]
-        words += [f"--mode {self.mode}", f"--strategy {self.strategy}"]
+        if self.game == Caribbean.name:
+            words += [f"--mode {self.mode}", f"--strategy {self.strategy}"]
         words += [f"--faults {self.faults!r}"] if self.faults else []
         words += [f"--config {self.config}"] if self.config else []
         return " ".join([*words, f"--seed {self.seed}"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.perf import commits, decode, idle, inputs, rounds, tty, wire
+from tests.perf import commits, decode, five_card, idle, inputs, rounds, tty, wire
 from tests.perf.measure import Row
 
 RESULTS = Path("perf.json")
@@ -37,7 +37,7 @@ def _print(rows: list[Row], before: dict[str, float]) -> None:
 def main() -> None:
     before = _known()
     rows: list[Row] = []
-    for module in (inputs, commits, rounds, decode, tty, wire, idle):
+    for module in (inputs, commits, rounds, five_card, decode, tty, wire, idle):
         print(f"measuring: {module.__doc__}".splitlines()[0], file=sys.stderr, flush=True)
         rows += module.measure()
     _print(rows, before)

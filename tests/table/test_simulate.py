@@ -240,7 +240,7 @@ def test_a_sign_that_shows_something_else_is_a_violation(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("game", "five-card", "caribbean"),
+        ("game", "baccarat", "caribbean and five-card"),
         ("strategy", "luck", "pair-plus"),
         ("mode", "tower", "shoe or shuffler"),
         ("boxes", 0, "1 to 7"),

@@ -453,3 +453,12 @@ def test_the_schema_is_published(tmp_path: Path) -> None:
         assert {"/status", "/rounds", "/rounds/{round_id}", "/jackpot", "/acts/{name}"} <= set(paths)
 
     played(tmp_path, story)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/player", "/status", "/jackpot", "/acts", "/incidents"])
+def test_a_game_without_a_pool_is_seen_too(path: str, tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        response = await api.get(path)
+        assert response.status_code == 200, response.text
+
+    played(tmp_path, story, config=DEMO.with_name("five-card.toml"))
