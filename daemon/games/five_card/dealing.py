@@ -82,6 +82,8 @@ class Dealing(Chips):
     def deal_complete_then(self, item: GameInput, desk: Desk) -> bool:
         """With this input every hand still in has its cards, and every up card is known."""
         now = self._now
+        if isinstance(item, DeviceNews) and len(now.due) != 1:
+            return False  # asked of every card: most are not the last
         unread = sum(hand.unread() is not None for hand in now.still_in())
         if isinstance(item, Act) and item.name == "correct-deal":
             coming, faces = len(now.due), [card.face for card in now.held]
