@@ -7,9 +7,10 @@ SEED ?=
 ARGS ?=
 
 venv := .venv/bin/python
+apart := --ignore=tests/perf --ignore=tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test slow check mutants perf fuzz soak test-vm deb test-deb sbom kill-sweep lost-sync lock clean
+.PHONY: help setup run test test-browser slow check mutants perf fuzz soak test-vm deb test-deb sbom kill-sweep lost-sync lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -21,10 +22,13 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 	@.venv/bin/feltd demo --rounds $(ROUNDS) --irregularities --seed 1
 
 test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
-	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m "not slow and not soak and not vm and not deb" $(ARGS)
+	@$(venv) -m pytest -n 3 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS)
+
+test-browser: .venv/ready ## the console in a real browser, in a process of its own (Playwright has its loop)
+	@$(venv) -m pytest tests/browser $(ARGS)
 
 slow: .venv/ready ## the tests that take minutes
-	@$(venv) -m pytest -n 2 --dist worksteal --ignore=tests/perf -m slow $(ARGS)
+	@$(venv) -m pytest -n 2 --dist worksteal $(apart) -m slow $(ARGS)
 
 test-vm: .venv/ready ## in a virtual machine: real USB, real systemd (root; docs/testing-vm.md)
 	@$(venv) -m tests.vm.image

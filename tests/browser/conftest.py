@@ -21,8 +21,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
         yield Table(world, world.start_console())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def chromium() -> Iterator[object]:
+    """A browser for one test: while Playwright runs, no other test of this process can have a loop."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: apt-get install chromium fonts-noto-cjk")
