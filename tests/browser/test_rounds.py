@@ -175,6 +175,7 @@ def test_a_round_is_played_with_the_keyboard_alone(floor: Floor) -> None:
     expect(page.locator(".next .title")).to_have_text("Deal the cards")
     table.draw(10)
     wait_state(page, "deciding")
+    expect(page.locator(".next").get_by_role("button", name=re.compile("Raise"))).to_be_enabled()
     page.keyboard.press("r")
     wait_state(page, "settling")
     expect(page.locator(".dealer-hand")).to_contain_text(re.compile("No pair, qualifies"))

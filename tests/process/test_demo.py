@@ -231,7 +231,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_a_second_demonstration_leaves_the_first_alone(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "2", "--seed", "6") as demo:
-        demo.until("the first round", lambda: _is(demo, 1, "betting"))
+        demo.until("the table to be there", lambda: bool(demo.status()))
         code, error, err = failed(tmp_path)
         assert code == 1
         assert error == f"another demonstration plays in {tmp_path} (pid {demo.process.pid})"
