@@ -259,7 +259,7 @@ def test_a_device_that_does_not_come_back_fails(simulate: Simulate, monkeypatch:
 
 
 def test_a_slow_return_fails(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(every, "BACK_WITHIN", 0.0)
+    monkeypatch.setattr(every, "BACK_WITHIN", -1.0)
     link = simulate("shoe", "fdp")
     result, _ = judged("shoe", link, "unplug", SimulatorHands(control_beside(link)))
     assert re.fullmatch(r"ready only [0-9.]+ s after the port was back", result.detail)
