@@ -14,7 +14,7 @@ import time
 from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -88,7 +88,7 @@ class Evening:
         )
         self._boxes = range(1, options.boxes + 1)
         self._raises = STRATEGIES[options.strategy]
-        self._started = started(settings)
+        self._started = started(replace(settings, linked=None))  # no authority is simulated
 
     def open(self) -> None:
         """The daemon starts, the devices are proven, the table opens."""

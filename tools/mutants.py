@@ -20,8 +20,11 @@ from rich.markup import escape
 from rich.table import Table
 
 ROOT: Final = Path(__file__).parents[1]
-CLAUSES: Final = tuple(f"CS-{number:02}" for number in range(1, 14))
-LEFT_OUT: Final = shutil.ignore_patterns(".*", "__pycache__", "*.db", "perf.json")
+CLAUSES: Final = (
+    *(f"CS-{number:02}" for number in range(1, 14)),
+    *(f"FC-{number:02}" for number in range(1, 21)),
+)
+LEFT_OUT: Final = shutil.ignore_patterns(".*", "__pycache__", "*.db", "perf.json", "build")
 TESTS_FAILED: Final = 1  # pytest's exit code; any other says that nothing was tried
 
 

@@ -91,40 +91,74 @@ def build(owner: object, states: type[Enum], initial: Enum, rows: Iterable[Row])
     return machine
 
 
+@dataclass(slots=True)
+class _Fork:
+    """A question on the way to a row: ``test`` leads to ``yes`` or ``no``; without one, this is the row.
+
+    A check that does not refuse answers None, and leads to ``no``.
+    """
+
+    test: Callable[..., bool | None] | None = None
+    yes: _Fork | None = None
+    no: _Fork | None = None
+    acts: tuple[Callable[..., bool | None], ...] = ()
+    dest: Enum | None = None
+
+
 class Compiled:
-    """The machine as one dictionary: (state, trigger) to its rows, taken from the machine itself.
+    """The machine as one dictionary: (state, trigger) to the questions that lead to a row, taken from
+    the machine itself.
 
     For simulation, where the library's way to a row is the largest part of a round. It is derived
-    and never written; a test holds it equal to the machine over every state and input.
+    and never written; a test holds it equal to the machine over every state and input. Rows of one
+    trigger share conditions, and conditions change nothing: here each is asked once.
     """
 
     def __init__(self, machine: Machine, owner: Any, states: type[Enum]) -> None:
         self._owner = owner
-        self._rows = {
-            (states[source], trigger): [_steps(way, states) for way in ways]
+        self._forks = {
+            (states[source], trigger): _tried(ways, states, {})
             for trigger, event in machine.events.items()
             for source, ways in event.transitions.items()
         }
 
     def fire(self, trigger: str, *args: object) -> None:
         """What ``machine.events[trigger].trigger(owner, *args)`` does."""
-        for checks, conditions, acts, dest in self._rows[self._owner.state, trigger]:
-            for check in checks:
-                check(*args)
-            for condition in conditions:
-                if not condition(*args):
-                    break
-            else:
-                for act in acts:
-                    act(*args)
-                if dest is not None:
-                    self._owner.state = dest
-                return
+        fork: Any = self._forks[self._owner.state, trigger]
+        while fork.test is not None:
+            fork = fork.yes if fork.test(*args) else fork.no
+        for act in fork.acts:
+            act(*args)
+        if fork.dest is not None:
+            self._owner.state = fork.dest
 
 
-def _steps(way: Transition, states: type[Enum]) -> tuple[list[Any], list[Any], list[Any], Enum | None]:
-    conditions = [condition.func for condition in way.conditions]
-    return way.prepare, conditions, way.before, states[way.dest] if way.dest else None
+def _tried(ways: Sequence[Transition], states: type[Enum], known: dict[object, bool]) -> _Fork:
+    """The rows one after the other; ``known`` are the conditions that were asked before."""
+    if not ways:
+        return _Fork()
+    fork = _chosen(ways, states, known)
+    for check in reversed(_callbacks(ways[0].prepare)):
+        fork = _Fork(check, no=fork)
+    return fork
+
+
+def _chosen(ways: Sequence[Transition], states: type[Enum], known: dict[object, bool]) -> _Fork:
+    """The first row, if what it asks for holds, or one after it."""
+    way, rest = ways[0], ways[1:]
+    tests = _callbacks([condition.func for condition in way.conditions])
+    if not all(known.get(test, True) for test in tests):
+        return _tried(rest, states, known)
+    for test in tests:
+        if test not in known:
+            yes = _chosen(ways, states, known | {test: True})
+            return _Fork(test, yes, _tried(rest, states, known | {test: False}))
+    return _Fork(acts=tuple(_callbacks(way.before)), dest=states[way.dest] if way.dest else None)
+
+
+def _callbacks(bound: Sequence[str | Callable[..., bool | None]]) -> list[Callable[..., bool | None]]:
+    """The library would also take names; :func:`build` gave it methods."""
+    return [each for each in bound if not isinstance(each, str)]
 
 
 def _bound(owner: object, names: Sequence[str]) -> list[str | Callable[..., bool | None]]:

@@ -18,6 +18,7 @@ from daemon.audit import verify
 from daemon.build import build_table
 from daemon.config import Settings
 from daemon.engine import RecoveryError, recover
+from daemon.games.five_card import FiveCardRules
 from daemon.journal import JournalError, SqliteJournal, open_journal
 from daemon.sealer import SealError, load_key
 from daemon.table import InvariantBroken
@@ -29,6 +30,7 @@ Award = tuple[str, int]  # the account that it went to, minor units
 
 # What a round's account says of time and of places in the journal: a restart may change it.
 _WHEN: Final = frozenset({"opened_at", "closed_at", "inputs", "at", "since"})
+PAYMENTS: Final = frozenset({"award", "won", "not followed", "exposed"})  # reasons of money to players
 BROKEN: Final = (JournalError, SealError, RecoveryError, InvariantBroken, app.StartError, sqlite3.Error)
 
 
@@ -49,7 +51,10 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a round ends: the same for every run of a script, whatever happened in between."""
+    """How a round ends: the same for every run of a script, whatever happened in between.
+
+    ``awards`` are those of a jackpot, and what a pot paid.
+    """
 
     balances: Mapping[str, int]
     awards: Sequence[Award]
@@ -101,6 +106,12 @@ class Autopsy:
                 found.setdefault(record["input"]["key"], []).append(seq)
         return found
 
+    def meters(self) -> list[int]:
+        """What the sign's meter has to show at every committed point: the pool, or the one ante."""
+        if isinstance(self.settings.rules, FiveCardRules):
+            return [self.settings.rules.ante]
+        return self.pools()
+
     def pools(self) -> list[int]:
         """The pool at every committed point, from its beginning."""
         moved: Counter[int] = Counter()
@@ -117,7 +128,9 @@ class Autopsy:
         for _, account, amount, _ in self.money:
             balances[account] += amount
         awards = [
-            (account, amount) for _, account, amount, reason in self.money if reason == "award" and amount > 0
+            (account, amount)
+            for _, account, amount, reason in self.money
+            if reason in PAYMENTS and amount > 0
         ]
         closed = [
             lasting(effect["summary"])
@@ -147,7 +160,7 @@ def at_death(found: Autopsy, told: Told, expected: Ending | None) -> Iterator[st
     for seq, _, amount, _ in found.money:
         sums[seq] += amount
     yield from (f"the money rows of record {seq} sum to {total}" for seq, total in sums.items() if total)
-    yield from _shown(told.shown, found.pools())
+    yield from _shown(told.shown, found.meters())
     awards = found.ending().awards
     if expected is not None and list(awards) != list(expected.awards[: len(awards)]):
         yield f"awards {awards}, to be paid are {expected.awards}"
@@ -171,11 +184,11 @@ def _present(found: Autopsy, told: Told) -> Iterator[str]:
             yield f"act {key} was answered as record {answer['seq']} and is lost"
 
 
-def _shown(shown: Sequence[int], pools: Sequence[int]) -> Iterator[str]:
+def _shown(shown: Sequence[int], meters: Sequence[int]) -> Iterator[str]:
     """The sign goes through what the journal holds, in its order: lower only after an award's record."""
     at = 0
     for amount in shown:
-        later = [i for i in range(at, len(pools)) if pools[i] == amount]
+        later = [i for i in range(at, len(meters)) if meters[i] == amount]
         if not later:
             yield f"the sign showed {amount}, which the journal does not hold (or not any more)"
             return

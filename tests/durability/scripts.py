@@ -138,6 +138,23 @@ quads = "pool"
 full_house = "pool"
 flush = "pool"
 """
+_FIVE_CARD: Final = """
+[table]
+id = "durability"
+game = "five-card"
+mode = "shoe"
+journal = "journal.db"
+key = "journal.key"
+socket = "feltd.sock"
+
+[rules]
+version = "104/85/M"
+edition = "durability"
+currency = "$"
+ante = 2_000
+seats = 7
+smallest_chip = 500
+"""
 
 
 def do(name: str, role: str = "dealer", **args: str | int) -> Do:
@@ -229,4 +246,66 @@ CARIBBEAN_SHUFFLER: Final = Script(
     ),
 )
 
-SCRIPTS: Final = {script.name: script for script in (CARIBBEAN_SHOE, CARIBBEAN_SHUFFLER)}
+# --- Five-card stud: an exposed hole card, an early card, all-ins of two depths, two pots -------------
+
+_STACKS: Final = {1: 200_000, 2: 250_000, 3: 200_000, 4: 400_000, 5: 300_000}
+_FORTY: Final = tuple(card.text for card in DECK if card.rank >= 5)
+# As they leave the shoe; seat 3 is dead after its hole card, seat 5 folds in the second betting round.
+_BURN: Final = "6C"
+_DOORS: Final = "AS KS QS JS 10S"
+_HOLES: Final = "AC KD QD 5C 10D"
+_THIRDS: Final = "9H KH JH 8H"
+_FOURTHS: Final = "7D 6D 5D"  # the first of them before its time: it is of seat 2, who spoke first
+_FIFTHS: Final = "8C JD AH"
+
+
+def _stud_deck() -> list[str]:
+    out = " ".join((_BURN, _DOORS, _HOLES, _THIRDS, _FOURTHS, _FIFTHS)).split()
+    return out + [card for card in _FORTY if card not in out]
+
+
+def _draws(cards: str) -> list[Handle]:
+    return [Handle("shoe", {"do": "draw"}) for _ in cards.split()]
+
+
+FIVE_CARD_SHOE: Final = Script(
+    "five-card-shoe",
+    "shoe",
+    _FIVE_CARD,
+    (
+        *_OPENING,
+        Wait("sign"),
+        do("new-deck"),
+        *[do("buy-in", seat=seat, amount=amount) for seat, amount in _STACKS.items()],
+        do("shuffle"),
+        do("cut", seat=1, cards=12),
+        Handle("shoe", {"do": "load", "deck": _stud_deck()}),
+        *[do("ante", seat=seat) for seat in _STACKS],
+        *_draws(f"{_BURN} {_DOORS} AC KD"),
+        Handle("shoe", {"do": "draw", "face_up": True}),
+        do("expose-hole", seat=3),  # FC-18: that hand only
+        *_draws("5C 10D"),
+        do("bet", seat=1, amount=10_000),
+        *[do("call", seat=seat) for seat in (2, 4, 5)],
+        *_draws(_THIRDS),
+        do("bet", seat=2, amount=50_000),
+        do("raise", seat=4, amount=100_000),
+        do("fold", seat=5),
+        do("raise", seat=1, amount=188_000),  # all that it has
+        Handle("shoe", {"do": "draw"}),  # FC-19: before the betting round is over
+        *[do("call", seat=seat) for seat in (2, 4)],
+        do("correct-deal", text="laid before seat 2"),
+        *_draws("6D 5D"),
+        do("check", seat=2),
+        do("bet", seat=4, amount=120_000),
+        do("call", seat=2),  # with the 50,000 that are left: the rest of the bet is not followed
+        *_draws(_FIFTHS),
+        *[do("reveal", seat=seat) for seat in (1, 2, 4)],
+        do("settle"),
+        do("top-up", seat=2, amount=104_000),
+        do("leave", seat=4),
+        Wait("sign"),
+    ),
+)
+
+SCRIPTS: Final = {script.name: script for script in (CARIBBEAN_SHOE, CARIBBEAN_SHUFFLER, FIVE_CARD_SHOE)}

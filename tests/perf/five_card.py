@@ -73,7 +73,7 @@ class Bare:
         self._table = Table("perf", self.game, rig)
         self._dice = Random(1)
         self._seq = self._cards = 0
-        self._deck = list(FORTY)
+        self._deck = [CardDrawn(FaceDownCard(card)) for card in FORTY]  # as PokerKit's cards are made before
 
     def act(self, name: str, **args: int) -> None:
         self._seq += 1
@@ -82,8 +82,8 @@ class Bare:
     def draw(self, place: int) -> None:
         self._seq += 1
         self._cards += 1
-        drawn = CardDrawn(FaceDownCard(self._deck[place]))
-        self._table.handle(FromDevice("shoe", drawn, boot=1, ordinal=self._cards), self._seq, AT)
+        item = FromDevice("shoe", self._deck[place], boot=1, ordinal=self._cards)
+        self._table.handle(item, self._seq, AT)
 
     def play(self, number: int) -> None:
         if number % DECK_ROUNDS == 0:

@@ -9,8 +9,8 @@ from typing import Final
 
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused, TimeUp
 from daemon.games.five_card.dealing import Dealing
-from daemon.games.five_card.round import Action, Hand
-from daemon.games.five_card.rows import Phase
+from daemon.games.five_card.round import STACKS, Action, Hand
+from daemon.games.five_card.rows import ANSWERING
 
 LAST: Final = 4  # betting round
 
@@ -37,16 +37,17 @@ class Betting(Dealing):
 
     def one_hand_left_then(self, item: GameInput, desk: Desk) -> bool:
         """This player gives up, and one other hand is left."""
-        return len(self._now.still_in()) == 2
+        return len(self._now.live) == 2
 
     def betting_ends_then(self, item: GameInput, desk: Desk) -> bool:
         """With this act everybody has spoken, or fewer than two have chips to bet and no bet is open."""
-        actor = self._now.queue[0]
-        if isinstance(item, Act) and item.name == "raise":
+        queue = self._now.queue
+        actor, act = queue[0], item.name if isinstance(item, Act) else ""
+        if act == "raise":
             return not self._to_answer(actor)
-        if len(self._now.queue) == 1:
+        if len(queue) == 1:
             return True
-        if self.state is Phase.ANSWERING or (isinstance(item, Act) and item.name == "check"):
+        if self.state is ANSWERING or act == "check":
             return False
         return sum(hand.seat != actor for hand in self._with_chips()) < 2
 
@@ -61,17 +62,25 @@ class Betting(Dealing):
 
     def may_act(self, act: Act, desk: Desk) -> None:
         """It is this hand's turn (FC-17), and the table is not halted."""
-        seat, now = self._seat_number(act), self._now
+        if act.number("seat") != self._now.queue[0]:
+            raise self._out_of_turn(self._seat_number(act))
+        self._not_halted(desk)
+
+    def _out_of_turn(self, seat: int) -> Refused:
+        now = self._now
         hand = now.hands.get(seat)
         if hand is None:
-            raise Refused(f"seat {seat} is not in this round", "FC-03")
+            return Refused(f"seat {seat} is not in this round", "FC-03")
         if not hand.still_in:
-            raise Refused(f"the hand of seat {seat} is out", "FC-17")
+            return Refused(f"the hand of seat {seat} is out", "FC-17")
         if hand.all_in:
-            raise Refused(f"seat {seat} is all-in: it has nothing more to decide", "FC-15")
-        if seat != now.queue[0]:
-            raise Refused(f"it is the turn of seat {now.queue[0]}", "FC-17", "players act in turn only")
-        self._not_halted(desk)
+            return Refused(f"seat {seat} is all-in: it has nothing more to decide", "FC-15")
+        return Refused(f"it is the turn of seat {now.queue[0]}", "FC-17", "players act in turn only")
+
+    def _speaker(self) -> Hand:
+        """The hand whose turn it is."""
+        now = self._now
+        return now.hands[now.queue[0]]
 
     def may_leave(self, act: Act, desk: Desk) -> None:
         if self._holds_hand(self._seat(act).number):
@@ -79,20 +88,20 @@ class Betting(Dealing):
 
     def may_call(self, act: Act, desk: Desk) -> None:
         self.may_act(act, desk)
-        hand = self._now.hands[act.number("seat")]
+        hand = self._speaker()
         due = self._due(hand)
         if act.number("amount", due) != due:
             raise Refused(f"a call of seat {hand.seat} is {due}", "FC-10")
 
     def may_bet(self, act: Act, desk: Desk) -> None:
         self.may_act(act, desk)
-        seat = self.seats[act.number("seat")]
-        amount = self._within_stack(act, self._now.hands[seat.number])
-        self._whole_chips(amount, all_in=amount == seat.stack)
+        hand = self._speaker()
+        amount = self._within_stack(act, hand)
+        self._whole_chips(amount, all_in=amount == self.seats[hand.seat].stack)
 
     def may_raise(self, act: Act, desk: Desk) -> None:
         self.may_act(act, desk)
-        now, hand = self._now, self._now.hands[act.number("seat")]
+        now, hand = self._now, self._speaker()
         if hand.checked and not self.rules.check_raise:
             raise Refused(f"seat {hand.seat} has checked and may only call or fold", "FC-11")
         amount = self._within_stack(act, hand)
@@ -137,13 +146,14 @@ class Betting(Dealing):
         seat.stack -= amount
         hand.bet += amount
         hand.staked += amount
-        hand.lowest = min(hand.lowest, seat.stack)
+        if seat.stack < hand.lowest:
+            hand.lowest = seat.stack
         hand.all_in = not seat.stack
-        desk.move(f"stack.{hand.seat}", "pot", amount, reason)
+        desk.move(STACKS[hand.seat], "pot", amount, reason)
 
     def bet(self, act: Act, desk: Desk) -> None:
         """A bet or raise: everybody else with chips answers it. One below the least leaves that as it is."""
-        now, hand, amount = self._now, self._now.hands[act.number("seat")], act.number("amount")
+        now, hand, amount = self._now, self._speaker(), act.number("amount")
         full, rise = amount >= self._least(), amount - now.price
         self._stake(hand, amount - hand.bet, act.name, desk)
         now.price = amount
@@ -153,7 +163,8 @@ class Betting(Dealing):
         self._said(act.name, hand)
 
     def call(self, act: Act, desk: Desk) -> None:
-        hand = self._now.hands[self._now.queue.pop(0)]
+        now = self._now
+        hand = now.hands[now.queue.pop(0)]
         self._stake(hand, self._due(hand), "call", desk)
         self._said("call", hand)
 
@@ -163,8 +174,10 @@ class Betting(Dealing):
         self._said("check", hand)
 
     def fold(self, item: GameInput, desk: Desk) -> None:
-        hand = self._now.hands[self._now.queue.pop(0)]
+        now = self._now
+        hand = now.hands[now.queue.pop(0)]
         hand.folded = True
+        now.is_out(hand)
         self._said("fold", hand)
         if isinstance(item, DeviceNews):
             self._irregular("FC-16", f"two minutes are over: the hand of seat {hand.seat} is folded", desk)

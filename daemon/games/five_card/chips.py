@@ -5,8 +5,8 @@ from __future__ import annotations
 from daemon.games.desk import Act, Desk, GameInput, Refused
 from daemon.games.five_card.house import House
 from daemon.games.five_card.memory import NO_ROOM
-from daemon.games.five_card.round import Hand, Round, Seat
-from daemon.games.five_card.rows import Phase
+from daemon.games.five_card.round import STACKS, Hand, Round, Seat
+from daemon.games.five_card.rows import ANTES
 from daemon.games.five_card.rules import FEWEST_HANDS, FORTY, HAND, MOST_HANDS
 
 MOST_CHIPS = 10**12  # minor units at one seat: sums stay far below the 64 bits of the journal
@@ -46,7 +46,7 @@ class Chips(House):
         number, amount = act.number("seat"), act.number("amount")
         self.seats[number] = Seat(number, amount, str(act.args.get("player", ""))[:64])
         self.seats = dict(sorted(self.seats.items()))
-        desk.move(f"player.{number}", f"stack.{number}", amount, "buy-in")
+        desk.move(f"player.{number}", STACKS[number], amount, "buy-in")
 
     def may_top_up(self, act: Act, desk: Desk) -> None:
         self._room_for_money(desk)
@@ -60,14 +60,14 @@ class Chips(House):
         seat, amount = self.seats[act.number("seat")], act.number("amount")
         seat.stack += amount
         seat.short = seat.short and seat.stack < self.rules.level.buy_in_min
-        desk.move(f"player.{seat.number}", f"stack.{seat.number}", amount, "top-up")
+        desk.move(f"player.{seat.number}", STACKS[seat.number], amount, "top-up")
 
     def may_leave_now(self, act: Act, desk: Desk) -> None:
         """Whenever no decision is asked of a hand: one that is still in waits for its turn."""
         seat = self._seat(act).number
         if not self._holds_hand(seat):
             return
-        if self.state is Phase.ANTES:
+        if self.state is ANTES:
             raise Refused(f"seat {seat} has placed its ante", "FC-06", "take-back first")
         raise Refused(f"seat {seat} is still in", "FC-17", "leave at its turn, or when the round is settled")
 
@@ -77,7 +77,7 @@ class Chips(House):
     def leave(self, act: Act, desk: Desk) -> None:
         """The chips that are not bet go with the player; what was bet stays in the pot."""
         seat = self.seats.pop(act.number("seat"))
-        desk.move(f"stack.{seat.number}", f"player.{seat.number}", seat.stack, "leaves")
+        desk.move(STACKS[seat.number], f"player.{seat.number}", seat.stack, "leaves")
 
     def owed(self, seat: Seat) -> int:
         """What this seat has to add before its next ante, minor units."""
@@ -121,20 +121,22 @@ class Chips(House):
             )
 
     def open_round(self, act: Act, desk: Desk) -> None:
-        self.round = Round(
-            id=self.last_round_id + 1,
-            opened_at=desk.at,
-            first_seq=desk.seq,
-            mode=desk.devices.mode,
-            rules=self.fingerprint,
+        self._open(
+            Round(
+                id=self.last_round_id + 1,
+                opened_at=desk.at,
+                first_seq=desk.seq,
+                mode=desk.devices.mode,
+                rules=self.fingerprint,
+            )
         )
 
     def ante(self, act: Act, desk: Desk) -> None:
         seat, ante = self.seats[act.number("seat")], self.rules.ante
         seat.stack -= ante
         self._now.antes += ante
-        self._now.hands[seat.number] = Hand(seat.number, lowest=seat.stack)
-        desk.move(f"stack.{seat.number}", "pot", ante, "ante")
+        self._now.joins(Hand(seat.number, lowest=seat.stack))
+        desk.move(STACKS[seat.number], "pot", ante, "ante")
 
     def may_take_back(self, act: Act, desk: Desk) -> None:
         if self._seat(act).number not in self._now.hands:
@@ -144,13 +146,13 @@ class Chips(House):
         return len(self._now.hands) == 1
 
     def take_back(self, act: Act, desk: Desk) -> None:
-        hand = self._now.hands.pop(act.number("seat"))
+        hand = self._now.withdraws(act.number("seat"))
         self._now.antes -= self.rules.ante
         self._pay(hand.seat, self.rules.ante, "taken back", desk)
 
     def cancel_round(self, act: Act, desk: Desk) -> None:
         desk.message = "no ante is left: no round"
-        self.round = None
+        self._forget()
 
     # --- the round begins: FC-02, FC-03, FC-08 ------------------------------------------------------
 
@@ -169,7 +171,7 @@ class Chips(House):
     def begin_round(self, item: GameInput, desk: Desk) -> None:
         """A round counts from its burn; the house takes its first rake before any card (FC-08)."""
         now, rake = self._now, self.rules.level.first_rake
-        now.hands = dict(sorted(now.hands.items()))
+        now.begins()
         self.deck.rounds += 1
         self.deck.shuffled, self.deck.cutters = False, []
         now.antes, now.first_rake, self.raked = now.antes - rake, rake, self.raked + rake

@@ -6,7 +6,7 @@ from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
 from daemon.games.five_card import views
 from daemon.games.five_card.chips import Chips
 from daemon.games.five_card.memory import confirmed, supervisor
-from daemon.games.five_card.round import HOLE, DealtCard, Hand
+from daemon.games.five_card.round import HOLE, STACKS, DealtCard, Hand
 from daemon.games.five_card.rows import TURNS
 from daemon.games.five_card.rules import FEWEST_HANDS
 from drivers.base import CardDrawn
@@ -40,8 +40,7 @@ class Dealing(Chips):
     def _taken(self, item: GameInput, desk: Desk) -> DealtCard:
         """A card that just left the deck."""
         now = self._now
-        self._doubts(item, desk)
-        card = DealtCard(self._see(self._read(item)))
+        card = DealtCard(self._see(self._believed(item, desk)))
         if isinstance(item, DeviceNews):
             now.by_hand = False
             return card
@@ -61,7 +60,8 @@ class Dealing(Chips):
         self._lay(card, desk, self._face_up_in_shoe(item))
 
     def _lay(self, card: DealtCard, desk: Desk, exposed: bool = False) -> None:
-        hand = self._now.hands[self._now.due.pop(0)]
+        now = self._now
+        hand, now.order = now.hands[now.due.pop(0)], None
         card.up = len(hand.cards) != HOLE
         hand.cards.append(card)
         if card.up and card.face is None:
@@ -84,7 +84,7 @@ class Dealing(Chips):
         now = self._now
         if isinstance(item, DeviceNews) and len(now.due) != 1:
             return False  # asked of every card: most are not the last
-        unread = sum(hand.unread() is not None for hand in now.still_in())
+        unread = sum(hand.unread() is not None for hand in now.live)
         if isinstance(item, Act) and item.name == "correct-deal":
             coming, faces = len(now.due), [card.face for card in now.held]
             return not unread and len(faces) >= coming and not self._some_up_unread(faces)
@@ -96,7 +96,7 @@ class Dealing(Chips):
 
     def _some_up_unread(self, faces: list[FaceDownCard | None]) -> bool:
         """Of the cards that come next, one that is to lie face up cannot be believed."""
-        now, dealt = self._now, {hand.seat: len(hand.cards) for hand in self._now.still_in()}
+        now, dealt = self._now, {hand.seat: len(hand.cards) for hand in self._now.live}
         for seat, face in zip(now.due, faces, strict=False):
             if dealt[seat] != HOLE and face is None:
                 return True
@@ -197,8 +197,7 @@ class Dealing(Chips):
         assert isinstance(event, CardDrawn)
         self._now.by_hand = self._now.by_hand and bool(self._now.entered_by_hand)
         if card.face is None:
-            self._doubts(news, desk)
-            card.face = self._see(self._read(news))
+            card.face = self._see(self._believed(news, desk))
         elif event.foreign or event.face not in (None, card.face):
             desk.latch(
                 "other-face", "the shoe read another card than was keyed", "clear-fault, or wrong-deck"
@@ -249,17 +248,18 @@ class Dealing(Chips):
             raise Refused("after the deal an exposed hole card kills nothing", "FC-18")
 
     def one_hand_left_after(self, act: Act, desk: Desk) -> bool:
-        return len(self._now.still_in()) <= FEWEST_HANDS
+        return len(self._now.live) <= FEWEST_HANDS
 
     def kill_hand(self, act: Act, desk: Desk) -> None:
         """That hand only: it takes its ante back, the first rake stays taken."""
         now, hand, ante = self._now, self._now.hands[act.number("seat")], self.rules.ante
         hand.dead = True
+        now.is_out(hand)
         from_pot = min(ante, now.antes)
         now.antes -= from_pot
         self._pay(hand.seat, from_pot, "exposed", desk)
         self._add_from_house(hand, ante - from_pot, desk)
-        if len(now.still_in()) < FEWEST_HANDS:
+        if len(now.live) < FEWEST_HANDS:
             now.due, now.queue = [], []
         text = f"the hole card of seat {hand.seat} was exposed in the deal: hand dead, ante returned"
         self._irregular("FC-18", text, desk)
@@ -268,7 +268,7 @@ class Dealing(Chips):
         """What the antes lack."""
         self.seats[hand.seat].stack += amount
         self.added += amount
-        desk.move("house", f"stack.{hand.seat}", amount, "exposed")
+        desk.move("house", STACKS[hand.seat], amount, "exposed")
 
     # --- a deck that proves wrong ---------------------------------------------------------------------
 

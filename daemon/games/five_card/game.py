@@ -7,19 +7,21 @@ from typing import Any, Final
 
 from daemon.games.desk import Act, Desk, GameInput, Refused
 from daemon.games.five_card import rest, views
-from daemon.games.five_card.programme import programme
-from daemon.games.five_card.rows import ACTS, CORRECT, KEYS_CARDS, NEWS, REFUSALS, ROWS, Phase
+from daemon.games.five_card.round import STACKS
+from daemon.games.five_card.rows import ACTS, CORRECT, KEYS_CARDS, NEWS, OUT, REFUSALS, ROWS, Phase
 from daemon.games.five_card.rules import FiveCardRules
 from daemon.games.five_card.slips import Slips
 from daemon.games.machine import Compiled, build, refusals
 from drivers.base import Display
 
 _REFUSED: Final = refusals(REFUSALS)
+_ACTS: Final = frozenset(ACTS)
+_NEWS: Final = frozenset(NEWS)
 
 
 def _trigger(item: GameInput) -> str:
     """Which input of the table this is. Raises Refused for one that the game does not know."""
-    name, known = (item.name, ACTS) if isinstance(item, Act) else (item.kind, NEWS)
+    name, known = (item.name, _ACTS) if isinstance(item, Act) else (item.kind, _NEWS)
     if name not in known:
         raise Refused(f"{name[:32]!r} is not known at this game", todo="see the acts of this game")
     if not isinstance(item, Act) or not item.replaces:
@@ -27,6 +29,10 @@ def _trigger(item: GameInput) -> str:
     if name not in KEYS_CARDS:
         raise Refused(f"{name} is not put right by another act", "FC-06", "verify it, then key it")
     return CORRECT
+
+
+def _differs(account: str, balances: Mapping[str, int], held: int) -> str:
+    return f"the account {account} holds {balances.get(account, 0)}, the game {held} (never negative)"
 
 
 class FiveCard(Slips):
@@ -40,7 +46,7 @@ class FiveCard(Slips):
 
     @property
     def phase(self) -> str:
-        return self.state.value
+        return self.state._value_  # ``value`` is looked up in Python, with every record
 
     @property
     def round_id(self) -> int | None:
@@ -48,7 +54,7 @@ class FiveCard(Slips):
 
     @property
     def out_of_service(self) -> bool:
-        return self.state is Phase.OUT_OF_SERVICE
+        return self.state is OUT
 
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused with the clause, the state unchanged."""
@@ -62,20 +68,19 @@ class FiveCard(Slips):
             self._events[trigger].trigger(self, item, desk)
 
     def sign(self) -> Display:
-        return programme(self.rules, self.out_of_service)
+        return self._signs[self.out_of_service]
 
     def check(self, balances: Mapping[str, int]) -> list[str]:
         """Buy-ins = stacks + pot + rake + cash-outs, account by account."""
-        held = {f"stack.{seat.number}": seat.stack for seat in self.seats.values()}
-        held |= {"pot": self.round.pot if self.round else 0, "house.rake": self.raked, "house": -self.added}
+        get, pot = balances.get, self.round.pot if self.round else 0
         broken = [
-            f"the account {account} holds {balances.get(account, 0)}, the game {amount}"
-            for account, amount in held.items()
-            if balances.get(account, 0) != amount
+            _differs(STACKS[seat.number], balances, seat.stack)
+            for seat in self.seats.values()
+            if get(STACKS[seat.number], 0) != seat.stack or seat.stack < 0
         ]
-        broken += [
-            f"{account} is negative" for account, amount in held.items() if amount < 0 and account != "house"
-        ]
+        for account, held in (("pot", pot), ("house.rake", self.raked), ("house", -self.added)):
+            if get(account, 0) != held or (held < 0 and account != "house"):
+                broken.append(_differs(account, balances, held))
         if sum(balances.values()):
             broken.append("the accounts do not add up to nothing")
         return broken

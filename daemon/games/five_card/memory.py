@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from daemon.games.desk import Act, Desk, DeviceNews, Devices, Fault, GameInput, Refused, Timer
-from daemon.games.five_card.round import Deck, Hand, Irregularity, Round, Seat
-from daemon.games.five_card.rows import TURNS, Phase
+from daemon.games.five_card.programme import programme
+from daemon.games.five_card.round import STACKS, Deck, Hand, Irregularity, Round, Seat
+from daemon.games.five_card.rows import ENDING, TURNS, Phase
 from daemon.games.five_card.rules import DECISION, FORTY, RULES_ID, FiveCardRules, of_the_forty
 from daemon.games.five_card.speaking import speaking_order
 from drivers.base import CardDrawn
@@ -26,13 +27,14 @@ class Memory:
     state: Phase
     rules: FiveCardRules
     fingerprint: str
+    round: Round | None = None
+    _now: Round  # the same for those who know that it is open; two, for it is asked for with every step
 
     def __init__(self, rules: FiveCardRules) -> None:
         self.play_by(rules)
         self.rules_in_force = False  # until the first record of the journal tells them
         self.seats: dict[int, Seat] = {}  # in the order of dealing
         self.deck = Deck()
-        self.round: Round | None = None
         self.last_round_id = 0
         self.raked = 0  # ever, minor units
         self.added = 0  # by the house to a pot that lacked an ante (FC-18), minor units
@@ -41,13 +43,15 @@ class Memory:
         """These rules are in force from now on."""
         self.rules = rules
         self.fingerprint = rules.fingerprint()
+        self._signs = programme(rules, closed=False), programme(rules, closed=True)
         self.rules_in_force = True
 
-    @property
-    def _now(self) -> Round:
-        if self.round is None:
-            raise RuntimeError("no round is open")
-        return self.round
+    def _open(self, now: Round) -> None:
+        self.round = self._now = now
+
+    def _forget(self) -> None:
+        self.round = None
+        del self._now
 
     # --- seats and hands --------------------------------------------------------------------
 
@@ -71,25 +75,31 @@ class Memory:
 
     def _with_chips(self) -> list[Hand]:
         """The hands still in that are not all-in (FC-15)."""
-        return [hand for hand in self._now.still_in() if not hand.all_in]
+        return [hand for hand in self._now.live if not hand.all_in]
 
     def _speaking_order(self) -> list[int]:
-        return speaking_order({hand.seat: hand.up() for hand in self._now.still_in()})
+        """Of the hands still in; it stays until another face is known or a card is laid."""
+        now = self._now
+        if now.order is None:
+            now.order = speaking_order({hand.seat: hand.up() for hand in now.live})
+        return [seat for seat in now.order if now.hands[seat].still_in]
 
     def _pay(self, seat: int, amount: int, reason: str, desk: Desk) -> None:
         """From the pot to a stack."""
         self.seats[seat].stack += amount
-        desk.move("pot", f"stack.{seat}", amount, reason)
+        desk.move("pot", STACKS[seat], amount, reason)
 
     # --- halts and time ---------------------------------------------------------------------
 
     def _halt(self, devices: Devices, faults: Mapping[str, Fault]) -> str:
         """Why nobody may go on now; "" when they may."""
-        for code in IN_DOUBT:
-            if code in faults:
-                return faults[code].text
-        lost = devices.mode == "shoe" and self.state not in (Phase.SHOWDOWN, Phase.SETTLING)
-        return devices.source_trouble() if lost and not self._now.by_hand else ""
+        if faults:
+            for code in IN_DOUBT:
+                if code in faults:
+                    return faults[code].text
+        if devices.mode != "shoe" or self.state in ENDING or self._now.by_hand:
+            return ""
+        return devices.source_trouble()
 
     def _not_halted(self, desk: Desk) -> None:
         why = self._halt(desk.devices, desk.faults)
@@ -105,6 +115,8 @@ class Memory:
         return Timer(self._now.turn, DECISION)
 
     def deck_in_doubt(self, act: Act, desk: Desk) -> None:
+        if not desk.faults:
+            return
         for code in IN_DOUBT:
             if code in desk.faults:
                 raise Refused(desk.faults[code].text, "FC-19", "clear-fault, or wrong-deck by a supervisor")
@@ -135,27 +147,35 @@ class Memory:
             return FaceDownCard(parse_card(item.text("card"))) if item.args.get("card") else None
         event = item.event
         assert isinstance(event, CardDrawn)
-        if event.face is None or event.foreign or not of_the_forty(event.face.turn()):
+        if event.face is None or event.foreign:
             return None
-        return None if event.face.turn().index in self._now.faces_seen else event.face
+        card = event.face.turn()
+        return event.face if of_the_forty(card) and card.index not in self._now.faces_seen else None
 
     def _see(self, face: FaceDownCard | None) -> FaceDownCard | None:
         if face is not None:
             self._now.faces_seen.add(face.turn().index)
+            self._now.order = None
         return face
 
-    def _doubts(self, item: GameInput, desk: Desk) -> None:
+    def _believed(self, item: GameInput, desk: Desk) -> FaceDownCard | None:
+        """:meth:`_read`; what cannot be believed is told."""
+        face = self._read(item)
+        if isinstance(item, DeviceNews) and isinstance(item.event, CardDrawn):
+            if face is None:
+                self._doubt(item.event, desk)
+            elif not item.event.sure:
+                desk.note("FC-19", "a card was read with low confidence: compare it")
+        return face
+
+    @staticmethod
+    def _doubt(event: CardDrawn, desk: Desk) -> None:
         """A face twice, or none of the forty, halts the table until people decide. It is not named."""
-        event = item.event if isinstance(item, DeviceNews) else None
-        if not isinstance(event, CardDrawn):
-            return
         if event.foreign or (event.face is not None and not of_the_forty(event.face.turn())):
             text = f"a card is none of the {len(FORTY)} (FC-01)"
             desk.latch("foreign-card", text, "clear-fault, or wrong-deck")
-        elif event.face is not None and self._read(item) is None:
+        elif event.face is not None:
             desk.latch("duplicate-card", "a face came twice in one round", "clear-fault, or wrong-deck")
-        elif event.face is not None and not event.sure:
-            desk.note("FC-19", "a card was read with low confidence: compare it")
 
     def _irregular(self, clause: str, detail: str, desk: Desk) -> None:
         self._now.irregularities.append(Irregularity(clause, detail, desk.at))

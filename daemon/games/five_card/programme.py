@@ -5,7 +5,6 @@ There is no jackpot, and nothing of a running round: a sign is read by everybody
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from daemon.games.five_card.rules import FiveCardRules
@@ -15,7 +14,6 @@ from drivers.base import Display
 CLOSED: Final = "TABLE CLOSED"
 
 
-@lru_cache(maxsize=8)
 def programme(rules: FiveCardRules, closed: bool) -> Display:
     """The ante where a jackpot sign has its meter, the smallest buy-in as a page."""
     pages = buy_in_page(rules)

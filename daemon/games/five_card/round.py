@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from daemon.games.five_card.rules import HAND
+from daemon.games.five_card.rules import HAND, SEATS
 from daemon.games.pots import Share
 from drivers.cards import Card, FaceDownCard
 
 HOLE = 1  # the place of the hole card in a hand: the second that is dealt (FC-10)
+STACKS: Final = tuple(f"stack.{seat}" for seat in range(SEATS.stop))  # the accounts, by seat
 
 
 @dataclass(slots=True)
@@ -86,7 +88,8 @@ class Hand:
         return faces if len(faces) == HAND else None
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as others beside it: one is made for every word, and freezing doubles its cost.
+@dataclass(slots=True)
 class Action:
     """What a player did in a betting round; ``amount`` is his bet of that round then, minor units."""
 
@@ -107,10 +110,12 @@ class Irregularity:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the money of a round went. ``returned`` is what nobody followed, by seat."""
+    """How the money of a round went. ``returned`` is what nobody followed, by seat; ``orders`` are
+    those of the hands that were compared."""
 
     shares: tuple[Share, ...] = ()
     returned: Mapping[int, int] = field(default_factory=dict)
+    orders: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def rake(self) -> int:
@@ -131,6 +136,7 @@ class Round:
     mode: str
     rules: str
     hands: dict[int, Hand] = field(default_factory=dict)
+    live: list[Hand] = field(default_factory=list)  # the hands still in; made anew by whatever changes it
     antes: int = 0  # what of them is in the pot, minor units
     first_rake: int = 0
     # The deal: whom the next cards are due to, and those that wait for a correction (FC-19).
@@ -140,6 +146,7 @@ class Round:
     error: str = ""
     # The betting round, 1 to 4.
     number: int = 0
+    order: list[int] | None = None  # who speaks first by the up cards (FC-10 to FC-13), once they are known
     queue: list[int] = field(default_factory=list)  # who has still to speak; at the showdown, to turn
     price: int = 0  # what a hand must have bet to stay in
     increment: int = 0  # by which the last full bet or raise raised the price
@@ -153,15 +160,31 @@ class Round:
     actions: list[Action] = field(default_factory=list)
     irregularities: list[Irregularity] = field(default_factory=list)
 
-    def still_in(self) -> list[Hand]:
-        return [hand for hand in self.hands.values() if hand.still_in]
+    def joins(self, hand: Hand) -> None:
+        """An ante is placed."""
+        self.hands[hand.seat] = hand
+        self.live = [*self.live, hand]
+
+    def withdraws(self, seat: int) -> Hand:
+        """The ante is taken back before the first card."""
+        hand = self.hands.pop(seat)
+        self.is_out(hand)
+        return hand
+
+    def begins(self) -> None:
+        """No ante comes any more: from now on hands are in the order of dealing."""
+        self.hands = dict(sorted(self.hands.items()))
+        self.live = list(self.hands.values())
+
+    def is_out(self, hand: Hand) -> None:
+        """A hand has folded, is dead, or was withdrawn."""
+        self.live = [other for other in self.live if other is not hand]
 
     @property
     def pot(self) -> int:
         """Everything in the middle, minor units (FC-07)."""
-        return self.antes + sum(hand.staked for hand in self.hands.values())
+        return self.antes + sum([hand.staked for hand in self.hands.values()])
 
     def from_right_of(self, seat: int) -> list[Hand]:
         """The other hands still in, anticlockwise from the right of ``seat``."""
-        hands = self.still_in()
-        return [h for h in hands if h.seat > seat] + [h for h in hands if h.seat < seat]
+        return [h for h in self.live if h.seat > seat] + [h for h in self.live if h.seat < seat]

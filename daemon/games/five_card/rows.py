@@ -15,6 +15,10 @@ from daemon.games.machine import No, Row
 class Phase(Enum):
     """Where a round stands. The number of the betting round is the round's own, 1 to 4."""
 
+    # The library's own is written in Python, as is the way to a member by its name: with every input
+    # a phase is looked up, and a game compares with the names below.
+    __hash__ = object.__hash__
+
     OUT_OF_SERVICE = "out-of-service"
     BETWEEN_ROUNDS = "between-rounds"
     ANTES = "antes"
@@ -159,7 +163,7 @@ _EVERY_OTHER_ACT = tuple(act for act in ACTS if act not in ("open-table", "chang
 _LATER = (DEALING, *TURNS, *ENDING)
 
 REFUSALS: Final = (
-    No(_EVERY_OTHER_ACT, (OUT,), "", "the table is closed", "open-table first"),
+    No((*_EVERY_OTHER_ACT, CORRECT), (OUT,), "", "the table is closed", "open-table first"),
     No(("open-table",), OPEN, "", "the table is open already"),
     No(("close-table",), (ANTES, *LIVE), "", "a round is open", "finish the round, then close the table"),
     No(("change-rules",), (ANTES, *LIVE), "FC-06", "a round is open", "rules change between rounds only"),
@@ -174,7 +178,7 @@ REFUSALS: Final = (
     No(("card",), TURNS, "FC-19", "no card is due: a betting round goes on"),
     No(("card",), ENDING, "FC-19", "no card is due: the deal is over"),
     No(("hand-entry",), (*BEFORE, *ENDING), "FC-19", "no card is to be entered now"),
-    No((CORRECT,), (*IDLE, ANSWERING), "FC-19", "no card can be keyed again now"),
+    No((CORRECT,), (*BEFORE, ANSWERING), "FC-19", "no card can be keyed again now"),
     No(("expose-hole",), BEFORE, "FC-18", "no card is out"),
     No(("expose-hole",), (SPEAKING, ANSWERING, SHOWDOWN), "FC-18", "after the deal an exposed hole card kills nothing"),
     No(("correct-deal", "wrong-deck"), BEFORE, "FC-19", "no card is out"),
@@ -182,8 +186,10 @@ REFUSALS: Final = (
     No(_PLAY, (DEALING,), "FC-17", "cards are due: nobody speaks before they are dealt"),
     No(_PLAY, ENDING, "FC-14", "the betting is over"),
     No(("check",), (OPENING,), "FC-10", "the highest card must bet or is out", "bet or fold"),
-    No(("call",), (OPENING, SPEAKING), "FC-11", "there is no bet to call"),
-    No(("raise",), (OPENING, SPEAKING), "FC-10", "there is no bet to raise", "bet"),
+    No(("call",), (OPENING,), "FC-10", "there is no bet to call", "bet or fold"),
+    No(("call",), (SPEAKING,), "FC-11", "there is no bet to call", "bet, check or fold"),
+    No(("raise",), (OPENING,), "FC-10", "there is no bet to raise", "bet"),
+    No(("raise",), (SPEAKING,), "FC-11", "there is no bet to raise", "bet"),
     No(("check",), (ANSWERING,), "FC-11", "after a bet nobody may check", "fold, call or raise"),
     No(("bet",), (ANSWERING,), "FC-11", "a bet is down", "fold, call or raise"),
     No(("reveal",), (*BEFORE, DEALING, *TURNS), "FC-14", "hole cards are turned after the last betting round"),

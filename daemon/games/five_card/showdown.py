@@ -61,17 +61,17 @@ class Showdown(Betting):
 
     def _result(self) -> Result:
         now, returned = self._now, {}
-        hands = now.still_in()
+        hands = now.live
         if not hands:
             return Result()
         bets = {hand.seat: hand.staked for hand in now.hands.values()}
-        seat, excess = unfollowed(bets, [hand.seat for hand in hands])
+        seats = [hand.seat for hand in hands]
+        seat, excess = unfollowed(bets, seats)
         if excess and not self._raked_by_the_letter(hands):
             returned = {seat: excess}
             bets[seat] -= excess
-        pots = divide(bets, [hand.seat for hand in hands], now.antes)
-        orders = self._orders(hands)
-        return Result(tuple(self._share(pot, orders) for pot in pots), returned)
+        pots, orders = divide(bets, seats, now.antes), self._orders(hands)
+        return Result(tuple([self._share(pot, orders) for pot in pots]), returned, orders)
 
     def _share(self, pot: Pot, orders: dict[int, int]) -> Share:
         rake = rake_of(pot.amount, self.rules.rake_percent, self.rules.pay_unit)
@@ -92,7 +92,7 @@ class Showdown(Betting):
         now = self._now
         desk.effects.append(RoundClosed(now.id, outcome, views.summary(self, outcome, result, desk)))
         self.last_round_id = now.id
-        self.round = None
+        self._forget()
 
     # --- a deck that proves wrong: FC-19 ------------------------------------------------------------
 

@@ -6,7 +6,6 @@ ranks are equal a suit decides, of a pair the higher suit that it holds.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
@@ -54,48 +53,43 @@ def _of_few(up: Sequence[Card]) -> Standing:
 
     A pair of the first two cards no longer counts beside a third one.
     """
-    newest = up[-1]
-    same = [card for card in up if card.rank == newest.rank]
-    return len(same), (newest.rank,), _suit(same, newest.rank)
-
-
-def _suit(cards: Sequence[Card], rank: int) -> int:
-    return max(card.suit for card in cards if card.rank == rank)
+    rank = up[-1].rank
+    suits = [card.suit for card in up if card.rank == rank]
+    return len(suits), (rank,), max(suits)
 
 
 def four_up(up: Sequence[Card]) -> Four:
     """The class of four up cards; the last one is the fourth that was dealt (FC-13)."""
-    counts = Counter(card.rank for card in up)
-    shape = sorted(counts.values())
-    suited = len({card.suit for card in up}) == 1
-    if suited and all(card.rank >= TEN for card in up):
-        return Four.POSSIBLE_ROYAL
-    follows = _top_of_run(up) is not None
-    if suited:
-        return Four.POSSIBLE_STRAIGHT_FLUSH if follows else Four.POSSIBLE_FLUSH
-    if follows:
-        return Four.POSSIBLE_STRAIGHT
-    if shape == [2, 2]:
+    held = [card.rank for card in up]
+    ranks = set(held)
+    if len({card.suit for card in up}) == 1:
+        if min(held) >= TEN:
+            return Four.POSSIBLE_ROYAL
+        return Four.POSSIBLE_FLUSH if _top_of_run(ranks) is None else Four.POSSIBLE_STRAIGHT_FLUSH
+    if len(ranks) == 4:
+        return Four.FOURTH_CARD if _top_of_run(ranks) is None else Four.POSSIBLE_STRAIGHT
+    most = max(map(held.count, ranks))
+    if most >= 3:
+        return Four.QUADS if most == 4 else Four.TRIPS
+    if len(ranks) == 2:
         return Four.TWO_PAIR
-    if shape[-1] >= 3:
-        return Four.QUADS if shape[-1] == 4 else Four.TRIPS
-    return Four.PAIR_OF_FOURTH if counts[up[-1].rank] == 2 else Four.FOURTH_CARD
+    return Four.PAIR_OF_FOURTH if held.count(held[-1]) == 2 else Four.FOURTH_CARD
 
 
-def _top_of_run(up: Sequence[Card]) -> int | None:
+def _top_of_run(ranks: set[int]) -> int | None:
     """The rank that counts highest in four ranks that follow each other; None if they do not."""
-    ranks = {card.rank for card in up}
     if ranks == _LOWEST_RUN:
         return LOWEST_OF_FORTY + 2
-    return max(ranks) if len(ranks) == 4 and max(ranks) - min(ranks) == 3 else None
+    top = max(ranks)
+    return top if top - min(ranks) == 3 else None
 
 
 def _of_four(up: Sequence[Card]) -> Standing:
-    kind, counts = four_up(up), Counter(card.rank for card in up)
-    if kind in (Four.FOURTH_CARD, Four.PAIR_OF_FOURTH):
-        ranks: tuple[int, ...] = (up[-1].rank,)
+    kind, held = four_up(up), [card.rank for card in up]
+    if kind <= Four.PAIR_OF_FOURTH:
+        ranks: tuple[int, ...] = (held[-1],)
     elif kind in (Four.POSSIBLE_STRAIGHT, Four.POSSIBLE_STRAIGHT_FLUSH):
-        ranks = (_top_of_run(up) or 0,)
+        ranks = (_top_of_run(set(held)) or 0,)
     else:
-        ranks = tuple(sorted(counts, key=lambda rank: (counts[rank], rank), reverse=True))
-    return kind, ranks, _suit(up, ranks[0])
+        ranks = tuple(sorted(set(held), key=lambda rank: (held.count(rank), rank), reverse=True))
+    return kind, ranks, max([card.suit for card in up if card.rank == ranks[0]])

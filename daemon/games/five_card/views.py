@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def cards(hand: Hand) -> list[str | None]:
     """A hand in the order dealt, null for a card that lies face down or was not read."""
-    return [card.open.text if card.open is not None else None for card in hand.cards]
+    return [face.text if (face := card.open) is not None else None for card in hand.cards]
 
 
 def moved(card: DealtCard, seat: int) -> str:
@@ -34,7 +34,9 @@ def _status(hand: Hand) -> str:
     return "all-in" if hand.all_in else "in"
 
 
-def _category(hand: Hand) -> str | None:
+def _category(hand: Hand, result: Result | None) -> str | None:
+    if result is not None and hand.seat in result.orders:
+        return category_of(result.orders[hand.seat]).label
     faces = [card.open for card in hand.cards if card.open is not None]
     return category_of(rank_104_85(faces)).label if len(faces) == HAND else None
 
@@ -46,7 +48,7 @@ def _seat(game: Memory, hand: Hand, result: Result | None) -> dict[str, object]:
         "staked": hand.staked,
         "status": _status(hand),
         "cards": cards(hand),
-        "category": _category(hand),
+        "category": _category(hand, result),
         "returned": result.returned.get(hand.seat, 0) if result else 0,
         "won": result.won(hand.seat) if result else 0,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -49,9 +48,9 @@ def decide(spot: Spot, boldness: int, chip: int, chance: Random) -> Decision:
 
 def strength(cards: Sequence[Card]) -> int:
     """Points for what the cards are together, 0 to 60: few for high ones, many for equal ones."""
-    counts = sorted(Counter(card.rank for card in cards).values(), reverse=True)
-    equal = sum(16 * (count - 1) for count in counts)
-    return min(60, equal + max(card.rank for card in cards))
+    ranks = [card.rank for card in cards]
+    equal = len(ranks) - len(set(ranks))
+    return min(60, 16 * equal + max(ranks))
 
 
 def _size(spot: Spot, chip: int, chance: Random) -> int:

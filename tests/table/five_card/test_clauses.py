@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from daemon.games.desk import Act, TimeUp
-from daemon.games.five_card.rules import DECISION
 from daemon.rig import BY_HAND
 from drivers.base import CardDrawn, CoverMoved, Restarted
 from drivers.cards import FaceDownCard, parse_card
@@ -242,7 +241,7 @@ def test_fc10_door_cards_up_and_hole_cards_down_anticlockwise() -> None:
 def test_fc10_the_highest_door_must_bet_or_is_out() -> None:
     floor = opened()
     assert floor.refused("check", seat=1).startswith("FC-10 ")
-    assert floor.refused("call", seat=1).startswith("FC-11 ")
+    assert floor.refused("call", seat=1).startswith("FC-10 ")
     floor.fold(1)
     assert floor.turn == 2
 
@@ -257,6 +256,19 @@ def test_fc10_anticlockwise_from_the_bettor_s_right_without_limit() -> None:
     floor.call(2 if floor.turn == 2 else 3)
     assert floor.phase == "dealing"
     assert floor.next_seat() == 2
+
+
+def test_fc10_the_first_after_a_bettor_sits_at_his_right() -> None:
+    floor = Floor()
+    floor.start(1, 2, 3, 4)
+    floor.first_deal({1: "KS", 2: "AS", 3: "QS", 4: "JS"})
+    now = floor.game.round
+    assert now is not None
+    floor.bet(2, 100)
+    assert now.queue == [3, 4, 1]
+    floor.call(3)
+    floor.rise(4, 200)
+    assert now.queue == [1, 2, 3]
 
 
 def test_fc10_whole_chips_and_no_more_than_the_stack() -> None:
@@ -463,7 +475,7 @@ def test_fc16_two_minutes_and_the_hand_is_folded_also_where_a_check_was_free() -
     floor = second_round()
     timer = floor.table.timer
     assert timer is not None
-    assert (timer.id, timer.limit) == (floor.seq, DECISION) == (floor.seq, 120 * 10**9)
+    assert (timer.id, timer.limit) == (floor.seq, 120 * 10**9)
     floor.time_up()
     assert floor.turn == 2
     account = floor.game.round_view()

@@ -1,4 +1,7 @@
-"""Main and side pots against two other ways to settle: one unit after the other, and PokerKit's."""
+"""Main and side pots against two other ways to settle: one unit after the other, and PokerKit's.
+
+FC-15 makes the pots, FC-09 rakes them, FC-04 divides them.
+"""
 
 from __future__ import annotations
 
@@ -139,10 +142,10 @@ def by_pokerkit(
     return {seat: state.stacks[index] for index, seat in enumerate(seats)}
 
 
-def test_fc15_side_pots_are_those_of_pokerkit() -> None:
-    dice = Random(15)
-    for _ in range(150):
-        seats = list(range(1, dice.randint(3, 7) + 1))
+def agree_with_pokerkit(count: int, seed: int) -> None:
+    dice, seen_side = Random(seed), 0
+    for _ in range(count):
+        seats = list(range(1, dice.randint(2, 7) + 1))
         still_in = sorted(dice.sample(seats, dice.randint(2, len(seats))))
         bets = {seat: PARTS * dice.randint(1, 6) if seat in still_in else 0 for seat in seats}
         pairs = dice.sample(PAIRS, len(seats))
@@ -154,6 +157,18 @@ def test_fc15_side_pots_are_those_of_pokerkit() -> None:
         ours, _raked = settled(bets, still_in, PARTS * len(seats), orders, 0, 1)
         spare = {seat: 0 if seat in still_in else PARTS for seat in seats}
         assert {seat: ours[seat] + spare[seat] for seat in seats} == theirs
+        seen_side += len({bets[seat] for seat in still_in}) > 2
+    assert seen_side > count / 5
+
+
+def test_fc15_side_pots_are_those_of_pokerkit() -> None:
+    agree_with_pokerkit(150, seed=15)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_fc15_thousands_of_side_pots_are_those_of_pokerkit() -> None:
+    agree_with_pokerkit(2_000, seed=104)
 
 
 # --- by hand ------------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""The worked cases of five-card stud, each by its id, with their exact figures. Units of 1.00."""
+"""The worked cases of five-card stud, each by its id, with their exact figures. Units of 1.00.
+
+They rest on: S1 FC-05 · S2 FC-04, FC-09 · S3 FC-10 · S4, S5 FC-11 · S6 FC-12 · S7 FC-13 · S9, S11 FC-09,
+FC-15 · S13 FC-18 · S15 FC-06 · S16 FC-02 · S17 FC-03 · S19 FC-10 · S20 FC-19 · S21 FC-14 · S22 FC-09.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from daemon.clock import FakeClock
 from daemon.engine import Engine, Port, recover
 from daemon.games.desk import Act
 from daemon.games.five_card import FiveCard
-from daemon.games.five_card.rules import DECISION
 from daemon.links.base import Cause
 from daemon.rig import Rig
 from daemon.sealer import Sealer
@@ -24,6 +23,8 @@ from daemon.table import Started, Table
 from drivers.base import SECOND, CardDrawn, Command, Counters, Emit, Identified, Output
 from drivers.cards import FaceDownCard, parse_card
 from tests.table.five_card.floor import RULES, SOURCES
+
+TWO_MINUTES = 120 * SECOND
 
 
 class Script:
@@ -139,7 +140,7 @@ def bench(path: Path) -> Iterator[Bench]:
 
 
 def test_fc16_an_act_at_exactly_two_minutes_is_in_time(bench: Bench) -> None:
-    bench.wait(DECISION)
+    bench.wait(TWO_MINUTES)
     assert bench.turn == 1
     bench.do("bet", seat=1, amount=10_000)
 
@@ -147,8 +148,8 @@ def test_fc16_an_act_at_exactly_two_minutes_is_in_time(bench: Bench) -> None:
 def test_fc16_a_nanosecond_later_the_hand_is_folded_and_journalled(bench: Bench) -> None:
     began = bench.table.timer
     assert began is not None
-    assert bench.engine.deadline == DECISION + 1
-    bench.wait(DECISION + 1)
+    assert bench.engine.deadline == TWO_MINUTES + 1
+    bench.wait(TWO_MINUTES + 1)
     assert bench.turn == 2
     records = [record for _, record, _ in bench.journal.replay()]
     assert records[-1]["input"] == {"kind": "time-up", "id": began.id}
@@ -156,7 +157,7 @@ def test_fc16_a_nanosecond_later_the_hand_is_folded_and_journalled(bench: Bench)
 
 
 def test_fc16_an_act_that_comes_late_is_late_though_no_tick_came_between(bench: Bench) -> None:
-    bench.clock.now += DECISION + 1
+    bench.clock.now += TWO_MINUTES + 1
     answer = bench.engine.act(Act("bet", {"seat": 1, "amount": 10_000}))
     assert answer is not None
     assert answer["refusal"]["clause"] == "FC-17"
@@ -164,16 +165,16 @@ def test_fc16_an_act_that_comes_late_is_late_though_no_tick_came_between(bench: 
 
 
 def test_fc16_each_turn_has_its_own_two_minutes(bench: Bench) -> None:
-    bench.wait(DECISION - SECOND)
+    bench.wait(TWO_MINUTES - SECOND)
     bench.do("bet", seat=1, amount=10_000)
-    bench.wait(DECISION - SECOND)
+    bench.wait(TWO_MINUTES - SECOND)
     assert bench.turn == 2
     bench.wait(SECOND + 1)
     assert bench.turn == 3
 
 
 def test_fc16_an_act_out_of_turn_gives_no_more_time(bench: Bench) -> None:
-    bench.wait(DECISION - SECOND)
+    bench.wait(TWO_MINUTES - SECOND)
     answer = bench.engine.act(Act("bet", {"seat": 2, "amount": 10_000}))
     assert answer is not None
     assert not answer["accepted"]
@@ -182,11 +183,11 @@ def test_fc16_an_act_out_of_turn_gives_no_more_time(bench: Bench) -> None:
 
 
 def test_fc16_after_a_restart_the_time_starts_anew(bench: Bench, path: Path) -> None:
-    bench.wait(DECISION - SECOND)
+    bench.wait(TWO_MINUTES - SECOND)
     bench.journal.close()
     again = Bench(path, "hand")
     assert again.turn == 1
-    again.wait(DECISION)
+    again.wait(TWO_MINUTES)
     assert again.turn == 1
     again.wait(1)
     assert again.turn == 2
@@ -203,16 +204,16 @@ def test_fc16_a_halt_stops_the_clock_and_its_end_starts_it_anew(path: Path) -> N
         bench.do("ante", seat=seat)
     bench.engine.bytes_in("shoe", b"9S AS KS QS 5S 5H 5D")
     assert bench.turn == 1
-    bench.wait(DECISION - SECOND)
+    bench.wait(TWO_MINUTES - SECOND)
     bench.engine.link_lost("shoe", Cause.LOST, "pulled")
     assert bench.table.timer is None
     bench.there = False
-    bench.wait(10 * DECISION)
+    bench.wait(10 * TWO_MINUTES)
     assert bench.turn == 1
     bench.there = True
     bench.wait(10 * SECOND)
     assert bench.table.timer is not None
-    bench.wait(DECISION)
+    bench.wait(TWO_MINUTES)
     assert bench.turn == 1
     bench.wait(1)
     assert bench.turn == 2
@@ -222,11 +223,11 @@ def test_fc16_a_halt_stops_the_clock_and_its_end_starts_it_anew(path: Path) -> N
 def test_fc16_nobody_loses_his_time_while_the_journal_is_held(bench: Bench, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    bench.wait(DECISION + 1)
+    bench.wait(TWO_MINUTES + 1)
     assert bench.engine.act(Act("bet", {"seat": 1, "amount": 10_000})) is None
     other.execute("ROLLBACK")
     other.close()
-    bench.wait(DECISION)
+    bench.wait(TWO_MINUTES)
     assert bench.turn == 1
     bench.do("bet", seat=1, amount=10_000)
 
@@ -236,13 +237,13 @@ def test_fc16_an_event_that_is_held_stops_the_clock_too(path: Path) -> None:
     bench.opening()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    bench.wait(DECISION)
+    bench.wait(TWO_MINUTES)
     bench.engine.bytes_in("shoe", b"9S")  # of a shoe that is not in use
-    bench.wait(DECISION)
+    bench.wait(TWO_MINUTES)
     other.execute("ROLLBACK")
     other.close()
     bench.wait(SECOND)
-    bench.wait(DECISION)
+    bench.wait(TWO_MINUTES)
     assert bench.turn == 1
     bench.wait(1)
     assert bench.turn == 2

@@ -1,8 +1,11 @@
 """Every state and every input of five-card stud: what is meant to happen, and that it does.
 
-The table below is the intention, read through cell by cell beside the regulation. A cell says:
-``.`` taken, the state stays · ``> STATE`` taken, and there · ``no CLAUSE`` refused (``no -``:
-by the order of things, no clause) · ``! CODE`` taken, and this fault is latched.
+The tables below are the intention, written down from the clauses, row by row, and not from what the
+program does. A cell says: ``.`` taken, the state stays · ``> STATE`` taken, and there · ``no CLAUSE``
+refused (``no -``: by the order of things, no clause) · ``! CODE`` taken, and this fault is latched.
+
+What the regulation says of a lost device has no number of its own: its refusals name FC-19, beside which
+it stands.
 """
 
 from __future__ import annotations
@@ -35,39 +38,39 @@ STATES = (
 # Seats 1, 2 and 3 play, 4 only sits there; cards from a shoe. What differs where the deck is dealt by
 # hand stands in HAND below. "dealing" is the third card, "opening" nobody has spoken.
 INTENDED = """
-input               | out-of-service   | between-rounds       | antes         | dealing                     | opening                     | speaking                    | answering                   | showdown                    | settling
-open-table          | > between-rounds | no -                 | no -          | no -                        | no -                        | no -                        | no -                        | no -                        | no -
-close-table         | no -             | no FC-06             | no -          | no -                        | no -                        | no -                        | no -                        | no -                        | no -
-change-rules        | .                | .                    | no FC-06      | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06
-buy-in              | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .
-top-up              | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .
-leave               | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .
-new-deck            | no -             | .                    | .             | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02
-shuffle             | no -             | .                    | .             | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02
-cut                 | no -             | .                    | .             | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02
-ante                | no -             | > antes              | .             | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06
-take-back           | no -             | no FC-06             | .             | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06
-burn                | no -             | no FC-03             | no FC-19      | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02
-card                | no -             | no FC-08             | no FC-02      | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19
-hand-entry          | no -             | no FC-19             | no FC-19      | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19
-expose-hole         | no -             | no FC-18             | no FC-18      | no FC-18                    | .                           | no FC-18                    | no FC-18                    | no FC-18                    | no FC-18
-correct-deal        | no -             | no FC-19             | no FC-19      | .                           | .                           | .                           | no FC-19                    | no FC-19                    | no FC-19
-wrong-deck          | no -             | no FC-19             | no FC-19      | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck
-bet                 | no -             | no FC-10             | no FC-10      | no FC-17                    | > answering                 | > answering                 | no FC-11                    | no FC-14                    | no FC-14
-call                | no -             | no FC-10             | no FC-10      | no FC-17                    | no FC-11                    | no FC-11                    | .                           | no FC-14                    | no FC-14
-raise               | no -             | no FC-10             | no FC-10      | no FC-17                    | no FC-10                    | no FC-10                    | .                           | no FC-14                    | no FC-14
-check               | no -             | no FC-10             | no FC-10      | no FC-17                    | no FC-10                    | .                           | no FC-11                    | no FC-14                    | no FC-14
-fold                | no -             | no FC-10             | no FC-10      | no FC-17                    | .                           | .                           | .                           | no FC-14                    | no FC-14
-reveal              | no -             | no FC-14             | no FC-14      | no FC-14                    | no FC-14                    | no FC-14                    | no FC-14                    | .                           | no FC-14
-settle              | no -             | no FC-14             | no FC-14      | no FC-14                    | no FC-14                    | no FC-14                    | no FC-14                    | no FC-14                    | > between-rounds
-breach              | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .
-card-drawn          | .                | ! card-without-antes | > dealing     | .                           | .                           | .                           | .                           | .                           | .
-cut-card            | .                | .                    | .             | .                           | .                           | .                           | .                           | .                           | .
-stray-cards         | ! stray-cards    | ! stray-cards        | ! stray-cards | ! stray-cards               | ! stray-cards               | ! stray-cards               | ! stray-cards               | ! stray-cards               | ! stray-cards
-shoe-restarted      | .                | .                    | .             | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted
-deck-source-changed | .                | .                    | .             | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19
-time-up             | no FC-16         | no FC-16             | no FC-16      | no FC-16                    | .                           | .                           | .                           | no FC-16                    | no FC-16
-correct             | no FC-19         | no FC-19             | no FC-19      | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19
+input               | out-of-service   | between-rounds       | antes         | dealing                     | opening                     | speaking                    | answering                   | showdown                    | settling                    | because
+open-table          | > between-rounds | no -                 | no -          | no -                        | no -                        | no -                        | no -                        | no -                        | no -                        | a table is opened once
+close-table         | no -             | no FC-06             | no -          | no -                        | no -                        | no -                        | no -                        | no -                        | no -                        | FC-06: chips before players are theirs; an ante is one of a round that is to be played
+change-rules        | .                | .                    | no FC-06      | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | FC-06: once antes are down nobody changes the ante, nor what goes with it
+buy-in              | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .                           | FC-06: at any time, at a seat without a hand; FC-03
+top-up              | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .                           | FC-06: at any time for who holds no hand
+leave               | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .                           | FC-06: who holds no hand takes his chips at any time
+new-deck            | no -             | .                    | .             | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | FC-02: after any round; a round counts from its burn
+shuffle             | no -             | .                    | .             | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | FC-02: before the round
+cut                 | no -             | .                    | .             | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | FC-02: before the round, six cards or more
+ante                | no -             | > antes              | .             | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | FC-06, FC-08: before the round has begun
+take-back           | no -             | no FC-06             | .             | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | no FC-06                    | FC-06: before the round has begun, who has placed one
+burn                | no -             | no FC-03             | no FC-19      | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | no FC-02                    | FC-03: two antes at least; FC-02: one card a round; the shoe tells it itself
+card                | no -             | no FC-08             | no FC-02      | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | FC-08: after the first rake; FC-02: after the burn; the shoe tells it itself
+hand-entry          | no -             | no FC-19             | no FC-19      | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | a lost shoe only (the sentence below FC-20)
+expose-hole         | no -             | no FC-18             | no FC-18      | no FC-18                    | .                           | no FC-18                    | no FC-18                    | no FC-18                    | no FC-18                    | FC-18: while dealing, which nobody has ended by speaking
+correct-deal        | no -             | no FC-19             | no FC-19      | .                           | .                           | .                           | no FC-19                    | no FC-19                    | no FC-19                    | FC-19: until the next betting's first act; later a supervisor's
+wrong-deck          | no -             | no FC-19             | no FC-19      | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | > between-rounds ! new-deck | FC-19: a supervisor's, whenever cards are out; the deck is not used again
+bet                 | no -             | no FC-10             | no FC-10      | no FC-17                    | > answering                 | > answering                 | no FC-11                    | no FC-14                    | no FC-14                    | FC-10, FC-11: opens; FC-11: once; FC-17: not amid the deal; FC-14: not after the last round
+call                | no -             | no FC-10             | no FC-10      | no FC-17                    | no FC-10                    | no FC-11                    | .                           | no FC-14                    | no FC-14                    | FC-10: the first speaker bets or is out; FC-11: folds, checks or bets
+raise               | no -             | no FC-10             | no FC-10      | no FC-17                    | no FC-10                    | no FC-11                    | .                           | no FC-14                    | no FC-14                    | FC-10: the first speaker bets or is out; FC-11: folds, checks or bets
+check               | no -             | no FC-10             | no FC-10      | no FC-17                    | no FC-10                    | .                           | no FC-11                    | no FC-14                    | no FC-14                    | FC-10: not in the first round; FC-11: not after a bet
+fold                | no -             | no FC-10             | no FC-10      | no FC-17                    | .                           | .                           | .                           | no FC-14                    | no FC-14                    | FC-10, FC-11: always at his turn
+reveal              | no -             | no FC-14             | no FC-14      | no FC-14                    | no FC-14                    | no FC-14                    | no FC-14                    | .                           | no FC-14                    | FC-14: after the last round, once each
+settle              | no -             | no FC-14             | no FC-14      | no FC-14                    | no FC-14                    | no FC-14                    | no FC-14                    | no FC-14                    | > between-rounds            | FC-14: when all have turned
+breach              | no -             | .                    | .             | .                           | .                           | .                           | .                           | .                           | .                           | FC-17, FC-20: recorded, and nothing changes
+card-drawn          | .                | ! card-without-antes | > dealing     | .                           | .                           | .                           | .                           | .                           | .                           | FC-02: the first is the burn; FC-03: two antes; FC-10: as due; FC-19: early ones wait, a surplus one is laid aside
+cut-card            | .                | .                    | .             | .                           | .                           | .                           | .                           | .                           | .                           | the regulation has none: recorded
+stray-cards         | ! stray-cards    | ! stray-cards        | ! stray-cards | ! stray-cards               | ! stray-cards               | ! stray-cards               | ! stray-cards               | ! stray-cards               | ! stray-cards               | FC-02: there is one deck, and it is not in that shoe
+shoe-restarted      | .                | .                    | .             | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | ! shoe-restarted            | cards may be out that nobody knows of: FC-19 is for people
+deck-source-changed | .                | .                    | .             | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | a lost device halts a round, and is not exchanged (the sentence below FC-20)
+time-up             | no FC-16         | no FC-16             | no FC-16      | no FC-16                    | .                           | .                           | .                           | no FC-16                    | no FC-16                    | FC-16: the fold of who has to decide
+correct             | no -             | no FC-19             | no FC-19      | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | no FC-19                    | FC-19: nothing was keyed in these rounds; a closed table has no card
 """
 
 HAND = """
@@ -76,7 +79,22 @@ burn           | no -           | no FC-03       | > dealing     | no FC-02     
 card           | no -           | no FC-08       | no FC-02      | .             | no FC-19      | no FC-19      | no FC-19      | no FC-19      | no FC-19
 card-drawn     | ! stray-cards  | ! stray-cards  | ! stray-cards | ! stray-cards | ! stray-cards | ! stray-cards | ! stray-cards | ! stray-cards | ! stray-cards
 shoe-restarted | .              | .              | .             | .             | .             | .             | .             | .             | .
-correct        | no FC-19       | no FC-19       | no FC-19      | no FC-19      | .             | .             | no FC-19      | no FC-19      | .
+correct        | no -           | no FC-19       | no FC-19      | no FC-19      | .             | .             | no FC-19      | no FC-19      | .
+"""
+
+# The same by seat 3, which holds a hand from "antes" on, and whose turn it never is.
+OF_A_HAND = """
+input  | between-rounds | antes    | dealing  | opening  | speaking | answering | showdown | settling | because
+buy-in | no FC-03       | no FC-03 | no FC-03 | no FC-03 | no FC-03 | no FC-03  | no FC-03 | no FC-03 | FC-03: one seat each
+top-up | .              | no FC-06 | no FC-06 | no FC-06 | no FC-06 | no FC-06  | no FC-06 | no FC-06 | FC-06: chips are added when a round has ended
+leave  | .              | no FC-06 | no FC-17 | no FC-17 | no FC-17 | no FC-17  | no FC-17 | no FC-17 | FC-06: a leaver folds; FC-17: at his turn
+ante   | > antes        | no FC-06 | no FC-06 | no FC-06 | no FC-06 | no FC-06  | no FC-06 | no FC-06 | FC-06: one ante for all, and one each
+bet    | no FC-10       | no FC-10 | no FC-17 | no FC-17 | no FC-17 | no FC-11  | no FC-14 | no FC-14 | FC-17: only in turn
+call   | no FC-10       | no FC-10 | no FC-17 | no FC-10 | no FC-11 | no FC-17  | no FC-14 | no FC-14 | FC-17: only in turn
+raise  | no FC-10       | no FC-10 | no FC-17 | no FC-10 | no FC-11 | no FC-17  | no FC-14 | no FC-14 | FC-17: only in turn
+check  | no FC-10       | no FC-10 | no FC-17 | no FC-10 | no FC-17 | no FC-11  | no FC-14 | no FC-14 | FC-17: only in turn
+fold   | no FC-10       | no FC-10 | no FC-17 | no FC-17 | no FC-17 | no FC-17  | no FC-14 | no FC-14 | FC-17: only in turn
+reveal | no FC-14       | no FC-14 | no FC-14 | no FC-14 | no FC-14 | no FC-14  | no FC-14 | no FC-14 | FC-14: in its order, who shows most last
 """
 
 
@@ -157,7 +175,7 @@ GIVEN: dict[str, dict[str, object]] = {
 SUPERVISED = ("change-rules", "wrong-deck")
 
 
-def _give(floor: Floor, trigger: str) -> Outcome:
+def _give(floor: Floor, trigger: str, seat: int = 0) -> Outcome:
     now = floor.game.round
     if trigger == "deck-source-changed":
         return floor.act("use-hand" if floor.table.rig.mode == "shoe" else "use-shoe")
@@ -178,6 +196,8 @@ def _give(floor: Floor, trigger: str) -> Outcome:
     args = dict(GIVEN.get(trigger, {}))
     if trigger in ("bet", "call", "raise", "check", "fold", "reveal"):
         args["seat"] = floor.turn or 1
+    if seat:
+        args["seat"] = seat
     if trigger == "reveal" and floor.table.rig.mode == BY_HAND:
         args["card"] = floor.hole.get(floor.turn or 1, "5D")
     return floor.act(trigger, role="supervisor" if trigger in SUPERVISED else "dealer", **args)
@@ -191,9 +211,9 @@ def _keyed_last(floor: Floor) -> int:
     return newest[-1] if newest and newest[-1] else 1
 
 
-def _became(floor: Floor, trigger: str) -> str:
+def _became(floor: Floor, trigger: str, seat: int = 0) -> str:
     before, faults = floor.phase, set(floor.table.faults)
-    outcome = _give(floor, trigger)
+    outcome = _give(floor, trigger, seat)
     if outcome.refusal is not None:
         assert floor.phase == before
         return f"no {outcome.refusal.clause or '-'}"
@@ -205,16 +225,18 @@ def _became(floor: Floor, trigger: str) -> str:
 
 def _cells(table: str) -> dict[tuple[str, str], str]:
     head, *lines = table.strip().splitlines()
-    states = [word.strip() for word in head.split("|")][1:]
+    states = [word for word in map(str.strip, head.split("|")) if word not in ("input", "because")]
     cells = {}
     for line in lines:
         trigger, *row = [word.strip() for word in line.split("|")]
-        cells |= {(state, trigger): cell for state, cell in zip(states, row, strict=True)}
+        assert len(row) >= len(states)
+        cells |= {(state, trigger): cell for state, cell in zip(states, row, strict=False)}
     return cells
 
 
 SHOE_CELLS = _cells(INTENDED)
 HAND_CELLS = _cells(HAND)
+CELLS_OF_A_HAND = _cells(OF_A_HAND)
 
 
 def test_the_table_names_every_state_and_input() -> None:
@@ -245,6 +267,14 @@ def test_dealt_by_hand(state: str, trigger: str, compiled: bool) -> None:
     REACH[state](floor)
     assert floor.phase == state
     assert _became(floor, trigger) == HAND_CELLS[state, trigger]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("state", "trigger"), sorted(CELLS_OF_A_HAND))
+def test_by_a_hand_that_has_no_turn(state: str, trigger: str, compiled: bool) -> None:
+    floor = Floor(mode="shoe", compiled=compiled)
+    REACH[state](floor)
+    assert _became(floor, trigger, seat=3) == CELLS_OF_A_HAND[state, trigger]
 
 
 def test_an_unknown_act_is_refused() -> None:

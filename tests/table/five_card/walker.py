@@ -16,6 +16,7 @@ from daemon.games.five_card import FiveCard, FiveCardRules
 from daemon.games.five_card.round import HOLE, Round
 from daemon.games.five_card.rows import ACTS
 from daemon.games.five_card.rules import FORTY
+from daemon.games.five_card.speaking import speaking_order
 from daemon.records import decode, encode, input_from, input_record, outcome_record
 from daemon.rig import BY_HAND, Rig
 from daemon.table import FromDevice, LinkChanged, Outcome, Started, Table
@@ -157,11 +158,11 @@ class Walker:
 
     def _check_turn(self, now: Round) -> None:
         """Exactly one player has to decide, and the betting round has ended when it had to."""
-        chips = [hand for hand in now.still_in() if not hand.all_in]
+        chips = [hand for hand in now.live if not hand.all_in]
         if self.phase in TURNS:
             assert self.turn in [hand.seat for hand in chips]
             assert len(now.queue) == len(set(now.queue))
-            assert len(now.still_in()) >= 2
+            assert len(now.live) >= 2
         else:
             assert self.table.timer is None
             assert not now.queue or self.phase == "showdown"
@@ -175,20 +176,28 @@ class Walker:
         elif self.phase in ("dealing", "showdown"):
             assert len({hand.bet for hand in chips}) <= 1
         if self.phase == "showdown":
-            assert len(now.still_in()) >= 2
+            assert len(now.live) >= 2
 
     def _check_cards(self, now: Round) -> None:
+        self._check_remembered(now)
         faces = [card.face.turn() for card in now.out if card.face]
         assert len(faces) == len(set(faces)), "a face twice on the table"
-        sizes = {len(hand.cards) for hand in now.still_in()}
+        sizes = {len(hand.cards) for hand in now.live}
         if self.phase in TURNS:
             assert sizes == {now.number + 1}
-            assert all(hand.unread() is None for hand in now.still_in())
+            assert all(hand.unread() is None for hand in now.live)
         elif self.phase == "showdown":
             assert sizes == {5}
         assert len(now.out) == bool(now.number) + sum(len(h.cards) for h in now.hands.values()) + len(
             now.held
         ) + len([i for i in now.irregularities if "due to nobody" in i.detail])
+
+    def _check_remembered(self, now: Round) -> None:
+        """What the round keeps, for it is asked for often, is what its hands and cards tell anew."""
+        assert now.live == [hand for hand in now.hands.values() if hand.still_in]
+        if now.order is not None:
+            kept = [seat for seat in now.order if now.hands[seat].still_in]
+            assert kept == speaking_order({hand.seat: hand.up() for hand in now.live})
 
     def _check_secrets(self, now: Round) -> None:
         """No view tells a face that is not open: of a hole card, the burn, or a card that waits."""
@@ -275,7 +284,7 @@ class Pit(Walker):
         now = self.game.round
         if now is None:
             return
-        for hand in now.still_in():
+        for hand in now.live:
             if hand.unread() is not None:
                 self._clear_doubts()
                 self.act("card", seat=hand.seat, card=self._next(dice).text)
@@ -408,8 +417,8 @@ class Pit(Walker):
 
     def expose_one(self, dice: Random) -> None:
         now = self.game.round
-        while now is not None and now.still_in() and dice.random() < 0.15:
-            self.act("expose-hole", seat=dice.choice(now.still_in()).seat)
+        while now is not None and now.live and dice.random() < 0.15:
+            self.act("expose-hole", seat=dice.choice(now.live).seat)
 
     def expose(self, dice: Random) -> None:
         self.act("expose-hole", seat=dice.randint(1, 8))
