@@ -6,12 +6,15 @@ A record says everything but the faces; those are one byte a card, in order, for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, Final
 
 import msgspec
 
 from daemon.games.desk import Act, Effect, Note, RoundClosed, TimeUp, ToDevice
+from daemon.games.hands import Category
+from daemon.games.jackpot import Award
+from daemon.games.linked import AwardDecided, PoolLost, PoolSeen, Terms
 from daemon.table import FromDevice, Input, LinkChanged, Noticed, Outcome, Snapshot, Started
 from drivers import base
 from drivers.cards import DECK, FaceDownCard
@@ -53,6 +56,8 @@ _FIELDS: Final = {
     for kind in (*_EVENTS.values(), *_COMMANDS.values(), LinkChanged, Noticed)
 }
 
+_CATEGORY: Final = {category.label: category for category in Category}
+
 _encoder: Final = msgspec.json.Encoder(order="sorted")
 _decoder: Final = msgspec.json.Decoder()
 
@@ -93,6 +98,12 @@ def input_record(item: Input) -> tuple[Plain, bytes]:
         return {"kind": "snapshot", "state": item.state}, b""
     if isinstance(item, TimeUp):
         return {"kind": "time-up", "id": item.id}, b""
+    if isinstance(item, PoolSeen):
+        return {"kind": "pool-seen", **asdict(item)}, b""
+    if isinstance(item, PoolLost):
+        return {"kind": "pool-lost", "text": item.reason}, b""
+    if isinstance(item, AwardDecided):
+        return _decided_record(item), b""
     return _started_record(item), b""
 
 
@@ -135,7 +146,14 @@ def _started_record(item: Started) -> Plain:
         "lossy": list(item.lossy),
         "pinned": {name: list(program) for name, program in item.pinned.items()},
     }
-    return plain | ({"signer": item.signer} if item.signer else {})
+    plain |= {"signer": item.signer} if item.signer else {}
+    return plain | ({"linked": asdict(item.linked)} if item.linked is not None else {})
+
+
+def _decided_record(item: AwardDecided) -> Plain:
+    awards = [[a.box, a.category.label, a.amount, a.from_pool, a.from_house] for a in item.awards]
+    told = {"seq": item.seq, "awards": awards, "pool": item.pool, "version": item.version}
+    return {"kind": "award-decided", **told}
 
 
 def input_from(plain: Plain, faces: bytes) -> Input:
@@ -173,7 +191,8 @@ def _read_link(plain: Plain, faces: bytes) -> LinkChanged:
 def _read_started(plain: Plain, faces: bytes) -> Started:
     del plain["kind"]
     lists = {"simulated": tuple(plain["simulated"]), "lossy": tuple(plain.get("lossy", ()))}
-    return Started(**plain | lists)
+    linked = {"linked": Terms(**plain["linked"])} if "linked" in plain else {}
+    return Started(**plain | lists | linked)
 
 
 def _read_noticed(plain: Plain, faces: bytes) -> Noticed:
@@ -182,6 +201,20 @@ def _read_noticed(plain: Plain, faces: bytes) -> Noticed:
 
 def _read_time_up(plain: Plain, faces: bytes) -> TimeUp:
     return TimeUp(plain["id"])
+
+
+def _read_seen(plain: Plain, faces: bytes) -> PoolSeen:
+    del plain["kind"]
+    return PoolSeen(**plain)
+
+
+def _read_lost(plain: Plain, faces: bytes) -> PoolLost:
+    return PoolLost(plain["text"])
+
+
+def _read_decided(plain: Plain, faces: bytes) -> AwardDecided:
+    awards = tuple(Award(box, _CATEGORY[label], *amounts) for box, label, *amounts in plain["awards"])
+    return AwardDecided(plain["seq"], awards, plain["pool"], plain["version"])
 
 
 def _read_snapshot(plain: Plain, faces: bytes) -> Snapshot:
@@ -195,6 +228,9 @@ _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
     "started": _read_started,
     "noticed": _read_noticed,
     "time-up": _read_time_up,
+    "pool-seen": _read_seen,
+    "pool-lost": _read_lost,
+    "award-decided": _read_decided,
     "snapshot": _read_snapshot,
 }
 

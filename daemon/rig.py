@@ -78,6 +78,7 @@ class Rig:
     needs_sign: bool = True  # no round opens without one (CS-01)
     wanted: Display = field(default_factory=lambda: Display(""))  # what the sign is to show
     shows: Display | None = None  # what it is proven to show
+    before: Display | None = None  # what it was to show a step of the linked pool ago
     told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
     last_command_id: int = 0
 
@@ -132,7 +133,7 @@ class Rig:
         signs = self.by_role("sign")
         if signs and not signs[0].proves_delivery:
             return signs[0].ready  # nothing can be read back from it: what it is told is all there is
-        return self.shows == self.wanted
+        return self.shows is not None and self.shows in (self.wanted, self.before)
 
     def barred(self, device: str) -> str:
         return self.devices[device].barred
@@ -152,6 +153,7 @@ class Rig:
                 [device, type(command).__name__, asdict(command)] for device, command in self.told.values()
             ],
             "last_command_id": self.last_command_id,
+            **({"before": _display_plain(self.before)} if self.before is not None else {}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -162,6 +164,7 @@ class Rig:
         self.mode, self.shuffler = state["mode"], state["shuffler"]
         self.wanted = _display_from(state["wanted"])
         self.shows = _display_from(state["shows"]) if state["shows"] else None
+        self.before = _display_from(state["before"]) if "before" in state else None
         commands = [(device, _COMMANDS[kind](**values)) for device, kind, values in state["told"]]
         self.told = {command.command_id: (device, command) for device, command in commands}
         self.last_command_id = state["last_command_id"]

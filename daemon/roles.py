@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 DEALER, SUPERVISOR, TECHNICIAN, AUDITOR = "dealer", "supervisor", "technician", "auditor"
 ROLES: Final = (DEALER, SUPERVISOR, TECHNICIAN, AUDITOR)
 CONSOLE: Final = "console"  # no person: a web server, whose people bring a session's token
+LINK: Final = "link"  # no person: the link process of a linked pool, and nothing else is for it
 AUDITS: Final = (AUDITOR, SUPERVISOR)  # who reads the journal's records
 
 CARIBBEAN, FIVE_CARD = "caribbean", "five-card"
@@ -177,6 +178,13 @@ MAY: Final[Mapping[str, tuple[May, ...]]] = {
     ),
 }
 
+# Faults that not everybody clears who may clear faults: other files than were installed, other firmware
+# than was accepted. By what their codes begin with.
+CLEARED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "integrity": (SUPERVISOR, TECHNICIAN),
+    "firmware-": (SUPERVISOR, TECHNICIAN),
+}
+
 # Acts of two people, and the roles that may be the second: money that no round moves (CS-10, CS-11).
 SECONDS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     CARIBBEAN: {"correct-pool": (DEALER, AUDITOR), "refund-carried": (DEALER, AUDITOR)},
@@ -193,6 +201,11 @@ def roles_for(game: str, act: str, state: str) -> tuple[str, ...]:
     """The roles that may do ``act`` in ``state``, in the order of ROLES."""
     rows = [may for may in MAY[game] if act in may.acts and (not may.states or state in may.states)]
     return tuple(role for role in ROLES if any(role in may.roles for may in rows))
+
+
+def clearers_of(fault: str) -> tuple[str, ...]:
+    """The roles that may clear this fault, if they may clear faults at all."""
+    return next((by for begins, by in CLEARED_BY.items() if fault.startswith(begins)), ROLES)
 
 
 def seconds_for(game: str, act: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from daemon.games.desk import (
     TimeUp,
     ToDevice,
 )
+from daemon.games.linked import AwardDecided, LinkedGame, PoolLost, PoolSeen, Terms, Told
 from daemon.rig import BY_HAND, Device, Rig
 from drivers.base import (
     CardDrawn,
@@ -87,7 +88,8 @@ class Started:
     says how it is to be replayed. ``devices`` are ids and roles; ``mode`` and ``shuffler`` count
     at the first start only, later the table's own acts do. ``lossy`` are the ids of devices whose
     protocol cannot prove delivery, ``pinned`` the firmware and digest that the configuration names
-    for a device ("" for any). ``signer`` is the public key of the journal's anchors.
+    for a device ("" for any). ``signer`` is the public key of the journal's anchors, ``linked`` how the
+    table takes part in a linked pool.
     """
 
     version: str
@@ -99,6 +101,7 @@ class Started:
     lossy: tuple[str, ...] = ()
     pinned: Mapping[str, Sequence[str]] = field(default_factory=dict)
     signer: str = ""
+    linked: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class Noticed:
     holds: bool | None = None
 
 
-Input = Act | FromDevice | LinkChanged | Started | Noticed | TimeUp | Snapshot
+Input = Act | FromDevice | LinkChanged | Started | Noticed | TimeUp | Snapshot | Told
 
 
 @dataclass(slots=True)
@@ -144,6 +147,11 @@ _NEWS: Mapping[type, str] = {
     ShuffleStarted: "shuffle-started",
     ShuffleDone: "shuffle-done",
     CardsReturned: "cards-returned",
+}
+_TOLD: Mapping[type, str] = {
+    PoolSeen: "pool-seen",
+    PoolLost: "pool-lost",
+    AwardDecided: "award-decided",
 }
 _BRINGS_CARDS = (CardDrawn, PacketOut)
 
@@ -184,7 +192,7 @@ class Table:
             self._dispatch(item, desk)
         except Refused as refusal:
             return Outcome(refusal=refusal)
-        self._show(desk)
+        self._show(item, desk)
         if desk.moves:
             self._post(desk.moves)
         self._remember_commands(desk)
@@ -201,6 +209,8 @@ class Table:
             self._started(item, desk)
         elif isinstance(item, Noticed):
             self._noticed(item, desk)
+        elif isinstance(item, PoolSeen | PoolLost | AwardDecided):
+            self.game.handle(DeviceNews(_TOLD[type(item)], "", item), desk)
         elif isinstance(item, TimeUp):
             self.game.handle(DeviceNews("time-up", "", item), desk)
         elif item.state != self.snapshot():
@@ -253,11 +263,19 @@ class Table:
         if broken:
             raise InvariantBroken("; ".join(broken))
 
-    def _show(self, desk: Desk) -> None:
+    def _show(self, item: Input, desk: Desk) -> None:
         wanted = self.game.sign()
         if wanted != self.rig.wanted:
+            self.rig.before = self.rig.wanted if self._is_step_of_pool(item) else None
             self.rig.wanted = wanted
             self._tell_sign(desk)
+
+    def _is_step_of_pool(self, item: Input) -> bool:
+        """A linked pool moves every second: a sign that is one step behind still shows the present pool."""
+        if not isinstance(item, PoolSeen) or not isinstance(self.game, LinkedGame):
+            return False
+        linked = self.game.linked
+        return linked is not None and self.rig.wanted.meter != linked.terms.lost_text
 
     def _tell_sign(self, desk: Desk) -> None:
         for sign in self.rig.by_role("sign"):
@@ -274,6 +292,8 @@ class Table:
         self.simulated = item.simulated
         if item.rules:
             self.game.adopt(item.rules, desk)
+        if isinstance(self.game, LinkedGame):
+            self.game.take_part(item.linked, desk)
         if not self.started:
             self.rig.mode, self.rig.shuffler = item.mode or self.rig.mode, item.shuffler
         elif item.mode and item.mode != self.rig.mode:
@@ -281,7 +301,7 @@ class Table:
             desk.note("", f"{text}: use-shoe and use-shuffler change it")
         self.started = True
         self.rig.configure(item.devices, item.lossy, item.pinned)
-        self.rig.shows = None
+        self.rig.shows = self.rig.before = None
         self.rig.wanted = self.game.sign()
         self._tell_sign(desk)
         for name, command in self.rig.told.values():

@@ -35,7 +35,7 @@ def _pins() -> dict[str, str]:
 def _closure() -> list[str]:
     """The packages that are needed at run time, also by each other; sorted."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted, seen = list(project["dependencies"]), set[str]()
+    wanted, seen = [*project["dependencies"], *project["optional-dependencies"]["link"]], set[str]()
     while wanted:
         requirement = Requirement(wanted.pop())
         name = canonicalize_name(requirement.name)
@@ -44,7 +44,8 @@ def _closure() -> list[str]:
         seen.add(name)
         wanted += requires(name) or []
         for extra in requirement.extras:
-            wanted += [each for each in requires(name) or [] if _is_of(each, extra)]
+            # Without its marker, which says that it is only for the extra.
+            wanted += [Requirement(each).name for each in requires(name) or [] if _is_of(each, extra)]
     return sorted(seen)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -106,6 +106,14 @@ class LocalPool:
 
     def decide(self, claims: Sequence[Claim], pool: int) -> Decision:
         return decide(self.rules, claims, pool)
+
+
+@dataclass(frozen=True, slots=True)
+class AwayPool:
+    """The authority of a table of a linked pool: what a claim is worth is decided elsewhere."""
+
+    def decide(self, claims: Sequence[Claim], pool: int) -> Decision | None:
+        return None if claims else Decision((), pool, False)
 
 
 def payment_order(claims: Sequence[Claim]) -> list[Claim]:
@@ -290,6 +298,23 @@ class Meter:
         put_in = self.minimums + self.contributed + self.corrected
         there = self.pool + self.awarded + self.overflow + self.reserve
         return put_in == there and min(self.pool, self.overflow, self.reserve) >= 0
+
+
+@dataclass(slots=True)
+class LinkedMeter(Meter):
+    """The same counts at a table of a linked pool: what it brought, and what its awards took.
+
+    ``pool`` is the difference, and falls below zero at a table that won more than it brought::
+
+        contributed + corrected = pool + awarded + reserve
+    """
+
+    def contribute(self, stake: int, rules: JackpotRules) -> Contribution:
+        """The limit of the pool is its authority's to keep."""
+        return Meter.contribute(self, stake, replace(rules, limit=None))
+
+    def holds(self) -> bool:
+        return self.contributed + self.corrected == self.pool + self.awarded + self.reserve
 
 
 def _share(stake: int, rate: Fraction, carried: Fraction) -> tuple[int, Fraction]:

@@ -36,6 +36,20 @@ class Entry(NamedTuple):
     snapshot: bool = False  # recovery may begin after it
 
 
+class Outgoing(NamedTuple):
+    """One record's lines for the authority of a linked pool: number, kind, box and amount of each.
+
+    ``prior`` is the number of the record with lines before it, 0 for none; ``round_id`` the round that it
+    closed; ``reason`` what a person gave for it.
+    """
+
+    seq: int
+    prior: int
+    lines: tuple[tuple[int, str, int, int], ...]
+    round_id: int | None
+    reason: str
+
+
 class Journal(Protocol):
     """Where the engine writes. ``begin`` comes before the table is touched."""
 

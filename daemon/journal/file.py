@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from daemon.anchor import Anchor
 from daemon.journal.archive import ROTATE_ABOVE, Archivist, Part, begun, folder_of, manifest
-from daemon.journal.chain import NO_FACES, Entry, JournalError, closes_round, link_hash
+from daemon.journal.chain import NO_FACES, Entry, JournalError, Outgoing, closes_round, link_hash
 from daemon.journal.head import HeadFile, head_path, told_head
 from daemon.journal.schema import (
     APPLICATION_ID,
@@ -30,7 +30,7 @@ from daemon.journal.schema import (
     reading,
 )
 from daemon.records import Plain, decode, encode
-from daemon.sealer import Sealer, SealError
+from daemon.sealer import NO_KEY_LEFT, Sealer, SealError
 
 PROBE: Final = 128 * 1024  # bytes: a few rounds
 
@@ -291,6 +291,29 @@ class SqliteJournal:
                     break
         return found
 
+    def outbox(self, after: int, limit: int) -> list[Outgoing]:
+        """The first ``limit`` records later than ``after`` that have something for a linked pool."""
+        found: list[Outgoing] = []
+        with ExitStack() as opened:
+            for last, connection in self._parts(after, opened):
+                prior = found[-1].seq if found else self._outgoing_before(after)
+                found += _outgoing(connection, after + 1, last, limit - len(found), prior)
+                if len(found) == limit:
+                    break
+        return found
+
+    def _outgoing_before(self, after: int) -> int:
+        """The last record up to ``after`` that has something for a linked pool, 0 for none."""
+        newest = "SELECT max(seq) FROM outbox WHERE seq <= ?"
+        found = self._db.execute(newest, (after,)).fetchone()[0]
+        if found is None:
+            for part in reversed(manifest(self._db)):
+                with reading(part.path(folder_of(self.path)), ARCHIVE_ID) as archive:
+                    found = archive.execute(newest, (min(after, part.last),)).fetchone()[0]
+                if found is not None:
+                    break
+        return int(found or 0)
+
     def rounds_over(self, first: int, last: int) -> list[tuple[int, int, int]]:
         """Id, first and last record of the closed rounds that records ``first`` to ``last`` are of."""
         found: list[tuple[int, int, int]] = []
@@ -325,6 +348,21 @@ class SqliteJournal:
         self._archivist.close()
         self._db.close()
         self._head_file.close()
+
+
+def _outgoing(
+    connection: sqlite3.Connection, first: int, last: int, limit: int, prior: int
+) -> Iterator[Outgoing]:
+    """Records of one file, from ``first`` to ``last``, with their lines."""
+    numbers = "SELECT DISTINCT seq FROM outbox WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
+    its_lines = "SELECT line, kind, box, amount FROM outbox WHERE seq = ? ORDER BY line"
+    for (seq,) in connection.execute(numbers, (first, last, limit)).fetchall():
+        lines = tuple(connection.execute(its_lines, (seq,)))
+        record = decode(connection.execute("SELECT record FROM records WHERE seq = ?", (seq,)).fetchone()[0])
+        closed = [e["id"] for e in record.get("effects", ()) if e["effect"] == "round-closed"]
+        reason = str(record["input"].get("args", {}).get("text", ""))
+        yield Outgoing(seq, prior, lines, closed[0] if closed else None, reason)
+        prior = seq
 
 
 def _rounds_from(connection: sqlite3.Connection, first: int, last: int) -> Iterator[tuple[int, int, int]]:
@@ -421,5 +459,6 @@ def _require_signer(connection: sqlite3.Connection, sealer: Sealer) -> None:
     signer = str(_meta(connection, "signer") or "")
     if signer and signer != sealer.signer.public:
         raise SealError(
-            f"the journal is signed by {signer[:16]}…, and this key signs otherwise: it is another's"
+            f"the journal is signed by {signer[:16]}…, and this key signs otherwise: it is another's; "
+            f"put its own back; if that is lost, {NO_KEY_LEFT}"
         )

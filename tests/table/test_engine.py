@@ -267,6 +267,31 @@ def test_a_key_is_for_one_act_only(bench: Bench) -> None:
     assert bench.table.balances["player"] == -1
 
 
+def test_acts_that_wait_together_share_a_commit_and_are_answered_one_by_one(bench: Bench) -> None:
+    before = bench.engine.committed
+    bench.story.clear()
+    acts = [Act("flip", key="k1"), Act("spin"), Act("flip", key="k1"), Act("flip")]
+    first, refused, again, last = bench.engine.acts(acts)
+    assert bench.story.count("committed") == 1
+    assert first is not None
+    assert refused is not None
+    assert last is not None
+    assert again == first
+    assert [answer["accepted"] for answer in (first, refused, last)] == [True, False, True]
+    assert [answer["seq"] for answer in (first, refused, last)] == [before + 1, before + 2, before + 3]
+    assert bench.table.balances["player"] == -2
+    assert bench.engine.acts([Act("flip"), Act("flip", key="k1")])[1] == first
+
+
+def test_acts_that_wait_together_wait_for_a_held_journal_too(bench: Bench, path: Path) -> None:
+    told = bench.engine.act(Act("flip", key="k1"))
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert bench.engine.acts([Act("flip"), Act("flip", key="k1"), Act("flip")]) == [None, told, None]
+    other.execute("ROLLBACK")
+    other.close()
+
+
 def test_cards_keyed_in_an_act_are_sealed_too(bench: Bench, path: Path) -> None:
     bench.engine.act(Act("reveal", {"box": 2, "cards": "QD JD 10D 9D 2C"}))
     raw = path.read_bytes() + path.with_name(path.name + "-wal").read_bytes()

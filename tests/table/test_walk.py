@@ -13,6 +13,7 @@ import pytest
 
 from daemon.games.caribbean.rows import ACTS, CORRECT, NEWS, REFUSALS, ROWS, TRIGGERS, Phase
 from daemon.games.desk import Act
+from daemon.games.linked import AwardDecided, PoolLost, PoolSeen, Told
 from daemon.games.machine import covered, refusals
 from daemon.table import FromDevice, Outcome
 from drivers.base import (
@@ -85,6 +86,9 @@ cards-returned       | .                 | ! count             | .              
 shuffler-fault       | ! shuffler-fault  | ! shuffler-fault    | .                | > void     | ! shuffler-fault | ! shuffler-fault | ! shuffler-fault | ! shuffler-fault
 shuffler-restarted   | .                 | .                   | .                | > void     | .            | .          | .                | .
 deck-source-changed  | .                 | .                   | .                | no CS-11   | no CS-11     | no CS-11   | no CS-11         | .
+pool-seen            | no CS-10          | no CS-10            | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | no CS-10
+pool-lost            | no CS-10          | no CS-10            | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | no CS-10
+award-decided        | no CS-10          | no CS-10            | no CS-10         | no CS-10   | no CS-10     | no CS-10   | no CS-10         | no CS-10
 """
 
 SHOE = """
@@ -187,6 +191,11 @@ GIVEN: dict[str, dict[str, object]] = {
     "change-rules": {"rules": rules(cap=1).text()},
     "correct-pool": {"amount": 100, "text": "miscounted"},
 }
+TOLD: dict[str, Told] = {
+    "pool-seen": PoolSeen(1, 1, 0),
+    "pool-lost": PoolLost("no answer"),
+    "award-decided": AwardDecided(1, (), 1, 1),
+}
 SUPERVISED = ("change-rules", "dispute", "confirm-award", "refund-carried", "correct-pool")
 
 
@@ -213,6 +222,8 @@ def _news(floor: Floor, kind: str) -> tuple[str, DeviceEvent]:
 def _give(floor: Floor, trigger: str) -> Outcome:
     if trigger == "deck-source-changed":
         return floor.act("use-shuffler", id="SH-2")
+    if trigger in TOLD:  # of a linked pool; this table has one of its own
+        return floor.take(TOLD[trigger])
     if trigger in NEWS:
         device, event = _news(floor, trigger)
         return floor.take(FromDevice(device, event, boot=1, ordinal=900))

@@ -22,6 +22,7 @@ from daemon.games.caribbean.settlement import CAPPED
 from daemon.games.desk import Act, Note, RoundClosed, ToDevice
 from daemon.games.hands import Category, category_of, qualifies, rank_61_2004
 from daemon.games.jackpot import AWARDED
+from daemon.games.linked import Told
 from daemon.records import decode, encode, input_from, input_record, outcome_record
 from daemon.rig import Rig
 from daemon.table import FromDevice, Input, LinkChanged, Outcome, Started, Table
@@ -242,7 +243,7 @@ class Walker:
         self._picture = picture(self.table)
         self._journalise(item, at, outcome)
         if outcome.refusal is not None:
-            assert isinstance(item, Act), "a device cannot be refused"
+            assert isinstance(item, Act | Told), "a device cannot be refused"
             assert (outcome.effects, outcome.moves, outcome.outbox) == ([], [], [])
             assert old == self._picture, "a refused act changed something"
         else:

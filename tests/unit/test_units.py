@@ -13,7 +13,12 @@ from daemon.suggest import _KNOWN, GROUP
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 LAUNCHER = "/opt/feltd/bin/feltd"
-EXPOSURE = {"feltd.service": 1.2, "feltd@.service": 1.2, "feltd-console.service": 1.5}
+EXPOSURE = {
+    "feltd.service": 1.2,
+    "feltd@.service": 1.2,
+    "feltd-console.service": 1.5,
+    "feltd-link.service": 1.5,
+}
 # Where the kernel gets a class of devices from. That of the machine's own ports is always there.
 MODULES = {
     "char-ttyUSB": "usbserial",
@@ -126,6 +131,18 @@ def test_the_console_has_neither_devices_nor_journal() -> None:
     assert words(unit, "InaccessiblePaths") == ["-/var/lib/feltd", "-/etc/feltd"]
     assert words(unit, "IPAddressDeny") == ["any"]
     assert words(unit, "IPAddressAllow") == ["localhost"]
+
+
+def test_the_link_has_the_network_and_neither_devices_nor_journal() -> None:
+    unit = "feltd-link.service"
+    assert words(unit, "RestrictAddressFamilies") == ["AF_UNIX", "AF_INET", "AF_INET6"]
+    assert ("PrivateDevices", "yes") in settings(unit)
+    assert words(unit, "DeviceAllow") == []
+    assert words(unit, "InaccessiblePaths") == ["-/var/lib/feltd"]
+    assert words(unit, "User") == ["feltd-link"]
+    said = dict(settings(unit))
+    assert (said["Type"], said["Restart"], said["RestartPreventExitStatus"]) == ("notify", "always", "78")
+    assert said["WatchdogSec"]
 
 
 def test_the_drop_in_for_device_servers_opens_no_more_than_addresses() -> None:

@@ -28,12 +28,14 @@ class Betting(Memory):
 
     def open_round(self, act: Act, desk: Desk) -> None:
         self.announcement = ""
+        if self.linked is not None:
+            self.linked.won = 0
         self.round = Round(
             id=self.last_round_id + 1,
             opened_at=desk.at,
             first_seq=desk.seq,
             mode=desk.devices.mode,
-            pool_opened=self.meter.pool,
+            pool_opened=self.pool,
             rules=self.fingerprint,
             carried_at_opening=dict(self.carried),
         )
@@ -69,6 +71,7 @@ class Betting(Memory):
     def may_bet_progressive(self, act: Act, desk: Desk) -> None:
         self._betting_is_open()
         self._room_for_bets(desk)
+        self._link_holds()
         box = self._bet_box(act)
         if box.progressive is not None:
             why = "carried over and in force" if box.progressive.carried else "placed already"

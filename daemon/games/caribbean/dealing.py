@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from daemon.games.caribbean.deal import DEALER, HAND, Deal, DealtCard
-from daemon.games.caribbean.memory import Memory
+from daemon.games.caribbean.linking import Linking
 from daemon.games.caribbean.round import DealOrder, DeckProof
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, OutboxEntry, Refused
+from daemon.games.linked import CONTRIBUTION
 from drivers.base import CardDrawn, CommandResult, PacketOut
 
 IN_SHOE: Final = "face up in the shoe"
 
 
-class Dealing(Memory):
+class Dealing(Linking):
     """A chapter of :class:`daemon.games.caribbean.game.Caribbean`."""
 
     def shoe_is_away(self, act: Act, desk: Desk) -> None:
@@ -50,11 +51,14 @@ class Dealing(Memory):
         share = self.meter.contribute(stake, self.rules.jackpot)
         spot = f"progressive.{number}"
         self._now.contributed += share.to_pool
+        if self.linked is not None:
+            self._owe(number, share, desk)
+            return
         desk.move(spot, "pool", share.to_pool, "contribution")
         desk.move(spot, "overflow", share.to_overflow, "contribution")
         desk.move(spot, "reserve", share.to_reserve, "contribution")
         desk.move(spot, "house", share.house, "progressive")
-        desk.outbox.append(OutboxEntry("contribution", number, share.to_pool + share.to_overflow))
+        desk.outbox.append(OutboxEntry(CONTRIBUTION, number, share.to_pool + share.to_overflow))
 
     def wrong_packet(self, item: GameInput, desk: Desk) -> bool:
         event = item.event if isinstance(item, DeviceNews) else None

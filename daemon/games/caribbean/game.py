@@ -68,15 +68,30 @@ class Caribbean(House, Dealing, Slips):
             self.remember(item, desk)
 
     def sign(self) -> Display:
-        waiting = [(award.account, award.confirmed) for award in self.pending]
-        facts = (self.fingerprint, self.meter.pool, self.announcement, self.out_of_service, waiting)
+        waiting = [(award.account, award.confirmed, award.amount) for award in self.pending]
+        facts = (
+            self.fingerprint,
+            self.pool,
+            self.announcement,
+            self.out_of_service,
+            waiting,
+            self._instead(),
+            self._won_elsewhere(),
+        )
         if self._on_sign is None or self._on_sign[0] != facts:
             self._on_sign = facts, self._programme()
         return self._on_sign[1]
 
     def _programme(self) -> Display:
         return programme.programme(
-            self.rules, self._prizes, self.meter.pool, self.announcement, self.pending, self.out_of_service
+            self.rules,
+            self._prizes,
+            self.pool,
+            self.announcement,
+            self.pending,
+            self.out_of_service,
+            self._instead(),
+            self._won_elsewhere(),
         )
 
     def check(self, balances: Mapping[str, int]) -> list[str]:
@@ -85,14 +100,20 @@ class Caribbean(House, Dealing, Slips):
             broken.append(
                 "pool equation: minimums + contributions + corrections = pool + awards + overflow + reserve"
             )
-        for account in ("pool", "overflow", "reserve"):
-            if balances[account] != (held := getattr(self.meter, account)):
+        for account, held in self._held().items():
+            if balances[account] != held:
                 broken.append(f"the account {account} holds {balances[account]}, the meter {held}")
-        if any(balances[award.account] != award.amount for award in self.pending):
+        if any(balances[award.account] != (award.amount or 0) for award in self.pending):
             broken.append("an award's account does not hold the frozen amount")
         if self.round is None and any(balances[account] for account in _LAYOUT):
             broken.append("bets lie on the layout and no round is open")
         return broken
+
+    def _held(self) -> dict[str, int]:
+        meter = self.meter
+        if self.linked is not None:
+            return {"linked": meter.pool + meter.reserve}
+        return {"pool": meter.pool, "overflow": meter.overflow, "reserve": meter.reserve}
 
     @property
     def at_rest(self) -> bool:

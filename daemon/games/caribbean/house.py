@@ -40,7 +40,7 @@ class House(Memory):
         desk.note("CS-13", f"rule set {before[:16]} -> {self.fingerprint[:16]}: {changes}")
 
     def open_table(self, act: Act, desk: Desk) -> None:
-        if not self.meter.minimums:  # the first opening of this table's pool
+        if self.linked is None and not self.meter.minimums:  # the first opening of this table's pool
             self._restart_pool(desk)
 
     def nothing_pending(self, act: Act, desk: Desk) -> None:

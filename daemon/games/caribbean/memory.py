@@ -20,7 +20,8 @@ from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules
 from daemon.games.caribbean.settlement import Result
 from daemon.games.desk import Act, Desk, GameInput, Refused, RoundClosed
 from daemon.games.hands import qualifies
-from daemon.games.jackpot import Decision, LocalPool, Meter, PoolAuthority
+from daemon.games.jackpot import AwayPool, Decision, LinkedMeter, LocalPool, Meter, PoolAuthority
+from daemon.games.linked import Linked
 from drivers.base import Deal as DealCommand
 from drivers.base import StopDeal
 from drivers.cards import Card
@@ -43,6 +44,7 @@ class Memory:
 
     def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
         self._given_authority = authority
+        self.linked: Linked | None = None  # the house's linked pool, if this table is one of its tables
         self.play_by(rules)
         self.rules_in_force = False  # until the first record of the journal tells them
         self.meter = Meter()
@@ -61,8 +63,23 @@ class Memory:
         self.rules = rules
         self.fingerprint = rules.fingerprint()
         self._prizes = programme.prize_pages(rules)
-        self.authority = self._given_authority or LocalPool(rules.jackpot)
+        self._choose_authority()
         self.rules_in_force = True
+
+    def belong_to(self, linked: Linked | None) -> None:
+        """The pool is this linked one, None: the table's own. The meter counts from nothing."""
+        self.linked = linked
+        self.meter = LinkedMeter() if linked is not None else Meter()
+        self._choose_authority()
+
+    def _choose_authority(self) -> None:
+        own = AwayPool() if self.linked is not None else LocalPool(self.rules.jackpot)
+        self.authority = self._given_authority or own
+
+    @property
+    def pool(self) -> int:
+        """The pool that a win is about: the table's own, or the linked one as last heard of. Minor units."""
+        return self.meter.pool if self.linked is None else self.linked.pool
 
     @property
     def _now(self) -> Round:
@@ -81,6 +98,12 @@ class Memory:
         fault = desk.faults.get(NO_ROOM)
         if fault is not None:
             raise Refused(fault.text, "", "make room on the disk; a bet is taken once there is some")
+
+    def _link_holds(self) -> None:
+        """A bet on a pool that nobody here knows any more is not taken."""
+        why = self.linked.stopped() if self.linked is not None else ""
+        if why:
+            raise Refused(why, "CS-10", "it is taken again by itself once the linked pool is heard of")
 
     def _bet_box(self, act: Act) -> Box:
         number = self._box(act)
@@ -206,7 +229,7 @@ class Memory:
         self.announcement = programme.VOID
         self._stop_deal(desk)
         self._give_up_deck(desk)
-        self._close("void", {}, Decision((), self.meter.pool, False), desk)
+        self._close("void", {}, Decision((), self.pool, False), desk)
 
     def _close(self, outcome: str, results: dict[int, Result], decision: Decision, desk: Desk) -> None:
         now = self._now

@@ -46,10 +46,24 @@ def winner(box: int, amount: int, rules: CaribbeanRules) -> str:
     return whole if fits(whole, rules) else f"WINNER BOX {box}"
 
 
+def claimed(box: int, rules: CaribbeanRules) -> str:
+    """An award whose amount the authority of a linked pool has not said yet."""
+    whole = f"JACKPOT BOX {box} PENDING"
+    return whole if fits(whole, rules) else f"PENDING BOX {box}"
+
+
 def pending(award: PendingAward, rules: CaribbeanRules) -> str:
-    """A frozen award that waits for its confirmation."""
+    """A frozen award that waits for its confirmation, or one that is not decided."""
+    if award.amount is None:
+        return claimed(award.box, rules)
     whole = f"BOX {award.box} WON {money(award.amount, rules.currency)}"
     return whole if fits(whole, rules) else f"JACKPOT BOX {award.box}"
+
+
+def won_elsewhere(amount: int, table: str, rules: CaribbeanRules) -> str:
+    """An award of the linked pool at another table."""
+    whole = f"WON {money(amount, rules.currency)} AT {table}"
+    return whole if fits(whole, rules) else f"WON {money(amount, rules.currency)}"
 
 
 def programme(
@@ -59,11 +73,17 @@ def programme(
     announcement: str,
     waiting: Sequence[PendingAward],
     closed: bool,
+    instead: str = "",
+    elsewhere: str = "",
 ) -> Display:
-    """The whole content. An amount longer than the sign is never cut: a neutral text stands for it."""
-    amount = money(pool, rules.currency)
+    """The whole content. An amount longer than the sign is never cut: a neutral text stands for it.
+
+    ``instead`` stands for an amount that is not known, ``elsewhere`` is an award at another table.
+    """
+    amount = instead or money(pool, rules.currency)
     pages = (CLOSED, *prizes) if closed else prizes
-    won = tuple(pending(award, rules) for award in waiting if not award.confirmed)
+    won = tuple(pending(a, rules) for a in waiting if a.amount is None or not a.confirmed)
+    won += (elsewhere,) if elsewhere and fits(elsewhere, rules) else ()
     return Display(amount if fits(amount, rules) else NEUTRAL, announcement, _within(pages + won))
 
 

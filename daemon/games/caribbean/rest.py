@@ -16,6 +16,7 @@ from daemon.games.caribbean.round import DeckProof, PendingAward
 from daemon.games.caribbean.rules import rules_from
 from daemon.games.hands import Category
 from daemon.games.jackpot import Meter
+from daemon.games.linked import Linked
 
 
 def remembered(game: Memory) -> dict[str, object]:
@@ -31,9 +32,10 @@ def remembered(game: Memory) -> dict[str, object]:
         "deck": asdict(game.deck),
         "carried": _pairs(game.carried),
         "refundable": _pairs(game.refundable),
-        "pending": [[a.round_id, a.box, a.category.label, a.amount, a.confirmed] for a in game.pending],
+        "pending": [_award(award) for award in game.pending],
         "announcement": game.announcement,
         "stopped": game.stopped,
+        **({"linked": game.linked.plain()} if game.linked is not None else {}),
     }
 
 
@@ -41,7 +43,8 @@ def take_up(game: Memory, state: Mapping[str, Any]) -> None:
     """Remember what :func:`remembered` told."""
     game.play_by(rules_from(state["rules"]))
     game.rules_in_force = state["rules_in_force"]
-    game.meter = Meter()
+    linked = state.get("linked")
+    game.belong_to(Linked.of(linked) if linked is not None else None)
     for each in fields(Meter):
         setattr(game.meter, each.name, _amount(state["meter"][each.name]))
     game.round = None
@@ -50,10 +53,15 @@ def take_up(game: Memory, state: Mapping[str, Any]) -> None:
     game.carried, game.refundable = _from_pairs(state["carried"]), _from_pairs(state["refundable"])
     categories = {each.label: each for each in Category}
     game.pending = [
-        PendingAward(round_id, box, categories[category], amount, confirmed)
-        for round_id, box, category, amount, confirmed in state["pending"]
+        PendingAward(round_id, box, categories[category], *rest)
+        for round_id, box, category, *rest in state["pending"]
     ]
     game.announcement, game.stopped = state["announcement"], state["stopped"]
+
+
+def _award(award: PendingAward) -> list[object]:
+    plain = [award.round_id, award.box, award.category.label, award.amount, award.confirmed]
+    return [*plain, award.claim] if award.claim else plain
 
 
 def _plain(amount: int | Fraction) -> int | str:

@@ -130,13 +130,15 @@ class DeckProof:
 
 @dataclass(slots=True)
 class PendingAward:
-    """An award on its way: decided, confirmed, paid. ``amount`` is frozen, minor units."""
+    """An award on its way: decided, confirmed, paid. ``amount`` is frozen, minor units; None while the
+    authority of a linked pool has not decided the ``claim``, the number of its record."""
 
     round_id: int
     box: int
     category: Category
-    amount: int
+    amount: int | None
     confirmed: bool
+    claim: int = 0
 
     @property
     def account(self) -> str:

@@ -43,7 +43,7 @@ ACTS: Final = (
 NEWS: Final = (
     "card-drawn", "packet-out", "packet-taken", "cut-card", "stray-cards", "shuffle-started",
     "shuffle-done", "cards-returned", "shuffler-fault", "shuffler-restarted", "deck-source-changed",
-    "deal-refused", "shoe-restarted",
+    "deal-refused", "shoe-restarted", "pool-seen", "pool-lost", "award-decided",
 )  # fmt: skip
 # An act that names the record it replaces, whatever its own name, and `withdraw`.
 CORRECT: Final = "correct"
@@ -163,6 +163,9 @@ ROWS: Final = (
     Row("confirm-award", ALL, check=("may_confirm_award",), do=("confirm_award",)),
     Row("refund-carried", (*RESTING, BETTING), check=("may_refund",), do=("refund_carried",)),
     Row("correct-pool", RESTING, check=("may_correct",), do=("correct_pool",)),
+    Row("pool-seen", ALL, check=("is_linked",), do=("see_pool",)),
+    Row("pool-lost", ALL, check=("is_linked",), do=("lose_pool",)),
+    Row("award-decided", ALL, check=("may_be_decided",), do=("take_decision",)),
 )  # fmt: skip
 
 _BETS = ("ante", "progressive", "take-back", "close-betting")

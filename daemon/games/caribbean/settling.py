@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from daemon.games.caribbean import programme
 from daemon.games.caribbean.deal import DEALER
-from daemon.games.caribbean.memory import Memory, supervisor
+from daemon.games.caribbean.linking import CONFIRMED_BY_SUPERVISOR, Linking
+from daemon.games.caribbean.memory import supervisor
 from daemon.games.caribbean.round import (
     Box,
     PendingAward,
@@ -16,10 +15,8 @@ from daemon.games.desk import Act, Desk, OutboxEntry, Refused
 from daemon.games.hands import Category, category_of, rank_61_2004
 from daemon.games.jackpot import AWARDED, Claim, Decision
 
-CONFIRMED_BY_SUPERVISOR: Final = (Category.STRAIGHT_FLUSH, Category.ROYAL_FLUSH)
 
-
-class Settling(Memory):
+class Settling(Linking):
     """A chapter of :class:`daemon.games.caribbean.game.Caribbean`."""
 
     def results(self) -> list[Result]:
@@ -70,9 +67,11 @@ class Settling(Memory):
         results = {result.box: result for result in self.results()}
         for number, result in results.items():
             self._pay_box(self._now.boxes[number], result, desk)
-        decision = self.authority.decide(self.claims(), self.meter.pool)
+        claims = self.claims()
+        decision = self.authority.decide(claims, self.pool)
         if decision is None:
-            raise RuntimeError("a linked pool decides later; this table has none")
+            self._claim(claims, desk)
+            decision = Decision((), self.pool, False)
         self._take_awards(decision, desk)
         self._close("settled", results, decision, desk)
         self._pay_awards(desk)
@@ -103,8 +102,12 @@ class Settling(Memory):
 
     def may_confirm_award(self, act: Act, desk: Desk) -> None:
         supervisor(act, "CS-10")
-        if self._award_to_confirm(act) is None:
+        award = self._award_to_confirm(act)
+        if award is None:
             raise Refused(f"box {act.number('box')} has no award to confirm", "CS-10")
+        if award.amount is None:
+            todo = "it is told by itself once the link is there"
+            raise Refused("the authority of the linked pool has not said the amount", "CS-10", todo)
 
     def _award_to_confirm(self, act: Act) -> PendingAward | None:
         box = act.number("box")
@@ -117,13 +120,6 @@ class Settling(Memory):
         self._pay_awards(desk)
         if award in self.pending:
             desk.message = "confirmed; paid when those before it are (CS-10)"
-
-    def _pay_awards(self, desk: Desk) -> None:
-        """Pay from the head of the line as far as everything is confirmed."""
-        while self.pending and self.pending[0].confirmed:
-            award = self.pending.pop(0)
-            desk.move(award.account, f"player.{award.box}", award.amount, "award paid")
-            desk.note("CS-10", f"round {award.round_id}: award of box {award.box} paid")
 
     def _refund_source(self, act: Act) -> dict[int, int]:
         box = self._box(act)
@@ -148,11 +144,15 @@ class Settling(Memory):
             raise Refused("a correction of the pool needs a second role", "CS-10", "give second=")
         amount = act.number("amount")
         act.text("text")
-        if amount == 0 or self.meter.pool + amount < 0:
+        self._link_holds()
+        if amount == 0 or self.pool + amount < 0:
             raise Refused(f"a correction of {amount} is not possible", "CS-10")
 
     def correct_pool(self, act: Act, desk: Desk) -> None:
         amount = act.number("amount")
         self.meter.correct(amount)
-        source, target = ("house", "pool") if amount > 0 else ("pool", "house")
+        account = "pool" if self.linked is None else "linked"
+        source, target = ("house", account) if amount > 0 else (account, "house")
         desk.move(source, target, abs(amount), "correction")
+        if self.linked is not None:
+            self._correct_linked(amount, desk)

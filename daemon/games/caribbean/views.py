@@ -55,7 +55,9 @@ def _category(cards: list[Card] | None) -> str | None:
     return category_of(rank_61_2004(cards)).label if cards else None
 
 
-def _boxes(now: Round, results: Mapping[int, Result], awards: Mapping[int, int]) -> list[dict[str, object]]:
+def _boxes(
+    now: Round, results: Mapping[int, Result], awards: Mapping[int, int | None]
+) -> list[dict[str, object]]:
     boxes = [_box(now, now.boxes[n], results.get(n), awards.get(n, 0)) for n in sorted(now.boxes)]
     if now.deal is None:
         return boxes
@@ -64,7 +66,7 @@ def _boxes(now: Round, results: Mapping[int, Result], awards: Mapping[int, int])
     return sorted(boxes, key=lambda row: str(row["box"]))
 
 
-def _box(now: Round, box: Box, result: Result | None, award: int) -> dict[str, object]:
+def _box(now: Round, box: Box, result: Result | None, award: int | None) -> dict[str, object]:
     seen = hand(now, box.number)
     faces = now.deal.faces(box.number) if now.deal else None
     bet = box.progressive
@@ -103,7 +105,7 @@ def _dealer(now: Round) -> dict[str, object]:
 
 
 def _round(
-    game: Memory, now: Round, outcome: str, results: Mapping[int, Result], awards: Mapping[int, int]
+    game: Memory, now: Round, outcome: str, results: Mapping[int, Result], awards: Mapping[int, int | None]
 ) -> dict[str, object]:
     return {
         "id": now.id,
@@ -119,9 +121,20 @@ def _round(
         ],
         "boxes": _boxes(now, results, awards),
         "dealer": _dealer(now),
-        "pool": {"opened": now.pool_opened, "contributed": now.contributed, "awarded": 0, "closed": None},
+        "pool": {
+            "opened": now.pool_opened,
+            "contributed": now.contributed,
+            "awarded": 0,
+            "closed": None,
+            **_linked_name(game),
+        },
         "inputs": [now.first_seq, None],
     }
+
+
+def _linked_name(game: Memory) -> dict[str, str]:
+    """``linked``: the pool is that of many tables, and what it was before and after is no sum of this one."""
+    return {"linked": game.linked.terms.pool} if game.linked is not None else {}
 
 
 def open_round(game: Memory) -> dict[str, object]:
@@ -133,10 +146,15 @@ def open_round(game: Memory) -> dict[str, object]:
 def summary(
     game: Memory, outcome: str, results: Mapping[int, Result], decision: Decision, desk: Desk
 ) -> dict[str, object]:
-    """A closed round. Call it when awards are taken and before the round is forgotten."""
+    """A closed round. Call it when awards are taken and before the round is forgotten.
+
+    An award that the authority of a linked pool has not decided is null.
+    """
     assert game.round is not None
     now = game.round
-    view = _round(game, now, outcome, results, {a.box: a.amount for a in decision.awards})
+    claimed = [a.box for a in game.pending if a.round_id == now.id and a.amount is None]
+    awards = dict.fromkeys(claimed) | {a.box: a.amount for a in decision.awards}
+    view = _round(game, now, outcome, results, awards)
     if outcome == "void":
         for row in view["boxes"]:  # type: ignore[attr-defined]  # the list that _boxes made
             row["result"] = "void"
@@ -146,10 +164,11 @@ def summary(
         "opened": now.pool_opened,
         "contributed": now.contributed,
         "awarded": sum(a.from_pool for a in decision.awards),
-        "closed": game.meter.pool,
+        "closed": game.pool,
+        **_linked_name(game),
     }
     view["cards_out"] = now.dealt.cards
-    view["pay_order"] = [a.box for a in decision.awards]
+    view["pay_order"] = claimed or [a.box for a in decision.awards]
     return view
 
 
@@ -159,7 +178,7 @@ def state(game: Memory) -> dict[str, object]:
     meter = game.meter
     return {
         "pool": {
-            "now": meter.pool,
+            "now": game.pool,
             "minimum": meter.minimums,
             "contributed": meter.contributed,
             "awarded_from_pool": meter.awarded,
@@ -168,6 +187,7 @@ def state(game: Memory) -> dict[str, object]:
             "wagered": meter.wagered,
             "hits": meter.hits,
             "corrected": meter.corrected,
+            **_linked(game),
         },
         "announcement": game.announcement,
         "limits": {
@@ -192,6 +212,21 @@ def state(game: Memory) -> dict[str, object]:
         "undecided": now.undecided() if now and now.deal else [],
         "cards": {"out": now.deal.cards, "due": now.deal.due} if now and now.deal else {"out": 0, "due": 0},
         "next_place": _next_place(game),
+    }
+
+
+def _linked(game: Memory) -> dict[str, object]:
+    """What the table knows of its linked pool; the other counts are then its own part."""
+    linked = game.linked
+    if linked is None:
+        return {}
+    return {
+        "linked": linked.terms.pool,
+        "version": linked.version,
+        "acked": linked.acked,
+        "waiting": len(linked.waiting),
+        "waiting_amount": linked.amount,
+        "stopped": linked.stopped(),
     }
 
 

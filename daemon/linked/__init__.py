@@ -1,0 +1,1 @@
+"""The linked jackpot: many tables, one pool, on PostgreSQL (docs/linked.md)."""
