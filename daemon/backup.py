@@ -193,7 +193,7 @@ def restore(copy: Path, journal: Path, anchors: tuple[Anchor, ...] = ()) -> Rest
         raise JournalError(f"{journal}: the folder does not exist; make it, or name another")
     if journal.exists() and copy.exists() and copy.samefile(journal):
         raise JournalError(f"{copy}: is the journal itself: name a copy of it")
-    with _unowned(journal), _named_errors(journal):
+    with unowned(journal), _named_errors(journal):
         last = _last_of(copy)
         found = verify(copy, tuple(anchor for anchor in anchors if anchor.seq <= last))
         if not found["verified"]:
@@ -212,7 +212,8 @@ def restore(copy: Path, journal: Path, anchors: tuple[Anchor, ...] = ()) -> Rest
 
 
 @contextmanager
-def _unowned(journal: Path) -> Iterator[None]:
+def unowned(journal: Path) -> Iterator[None]:
+    """Hold a journal that no daemon has. Raises JournalError when one does."""
     with ExitStack() as held:
         try:
             held.enter_context(sole_owner(journal.with_name(f"{journal.name}.lock")))
@@ -274,7 +275,7 @@ def _replace(copy: Path, journal: Path) -> Path | None:
         found = verify_open(fresh)
         if not found["verified"]:
             raise JournalError(f"{fresh}: the copy of {copy} is not sound: {found['errors'][0]}")
-        _give(journal.parent, fresh, archives, *archives.glob("*"))
+        give(journal.parent, fresh, archives, *archives.glob("*"))
         kept = _put_aside(journal)
         if archives.exists():
             archives.replace(folder_of(journal))
@@ -286,7 +287,7 @@ def _replace(copy: Path, journal: Path) -> Path | None:
     return kept
 
 
-def _give(folder: Path, *paths: Path) -> None:
+def give(folder: Path, *paths: Path) -> None:
     """Root restores, and the daemon, which is somebody else, has to write."""
     owner = folder.stat()
     for path in paths:

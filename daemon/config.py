@@ -12,12 +12,13 @@ import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, time
 from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Final, Literal
+from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails
@@ -28,6 +29,8 @@ from daemon.games.caribbean.rules import CaribbeanRules, RoyalApproval
 from daemon.games.five_card.programme import ante_text, buy_in_page
 from daemon.games.five_card.rules import LEVELS, MOST_HANDS, FiveCardRules
 from daemon.games.jackpot import JackpotRules
+from daemon.games.linked import Terms
+from daemon.house import House
 from daemon.links.url import make_link
 from daemon.registry import ProtocolError, protocol
 from daemon.rig import BY_HAND
@@ -37,8 +40,11 @@ MAX_AMOUNT: Final = 10**12  # minor units: sums stay far below the 64 bits of th
 MAX_FILE: Final = 2**20  # bytes
 CREDENTIAL: Final = "credential"
 OUR_CREDENTIALS: Final = "/run/credentials/feltd.service"
+LINK_CREDENTIALS: Final = "/run/credentials/feltd-link.service"
 MAX_SOCKET_PATH: Final = 107  # bytes, sockaddr_un without its final zero
 _RATE: Final = re.compile(r"[0-9]{1,9}(/[0-9]{1,9})?")
+_HAS_PASSWORD: Final = re.compile(r"\bpassword\s*=|://[^/@]*:[^/@]*@")
+_CLOCK: Final = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 class ConfigError(Exception):
@@ -93,6 +99,17 @@ class IntegritySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedSettings:
+    """The linked pool of a table: how the table takes part, and where its link process finds the authority.
+
+    ``authority`` is a libpq connection string without a password, ``password`` the file that has it."""
+
+    terms: Terms
+    authority: str
+    password: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """One table. ``shuffler`` is the id of the one in use at first, "" in shoe mode."""
 
@@ -107,6 +124,8 @@ class Settings:
     devices: tuple[DeviceSettings, ...]
     staff: StaffSettings = StaffSettings()
     integrity: IntegritySettings | None = None
+    house: House = field(default_factory=House)
+    linked: LinkedSettings | None = None
 
     @property
     def caribbean(self) -> CaribbeanRules:
@@ -147,13 +166,30 @@ def _rate_or_none(value: object) -> Fraction:
     return rate
 
 
+def _local_time(value: object) -> time:
+    if not isinstance(value, str) or not _CLOCK.fullmatch(value):
+        raise ValueError('must be a local time in quotes, such as "06:00"')
+    return time.fromisoformat(value)
+
+
+def _time_zone(value: object) -> str:
+    try:
+        return ZoneInfo(str(value) if isinstance(value, str) else "").key
+    except (KeyError, ValueError, OSError):
+        near = get_close_matches(str(value)[:64], available_timezones(), 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise ValueError(f'must be an IANA time zone, such as "Asia/Macau"{hint}') from None
+
+
 Money = Annotated[int, Field(gt=0, le=MAX_AMOUNT)]
 Rate = Annotated[Fraction, PlainValidator(_rate)]
 RateOrNone = Annotated[Fraction, PlainValidator(_rate_or_none)]
+LocalTime = Annotated[time, PlainValidator(_local_time)]
+TimeZone = Annotated[str, PlainValidator(_time_zone)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
 Text = Annotated[str, Field(min_length=1)]
 Payer = Literal["pool", "house"]
-Role = Literal["dealer", "supervisor", "technician", "auditor", "console"]
+Role = Literal["dealer", "supervisor", "technician", "auditor", "console", "link"]
 
 
 class _Section(BaseModel):
@@ -378,12 +414,37 @@ class _Staff(_Section):
         return StaffSettings(file, self.idle_minutes, self.users, self.groups)
 
 
+class _House(_Section):
+    time_zone: TimeZone = House().time_zone
+    gaming_day: LocalTime = House().gaming_day
+    shifts: dict[Name, LocalTime] = Field(default_factory=dict)
+
+    def settings(self) -> House:
+        return House(self.time_zone, self.gaming_day, self.shifts)
+
+
+class _Linked(_Section):
+    pool: Name
+    authority: Text
+    password: Text | None = None
+    max_age: Annotated[int, Field(ge=2, le=86_400)] = 60
+    max_amount: Money
+    lost_text: Annotated[str, Field(pattern=r"^[ -~]{1,40}$")] = "JACKPOT OFFLINE"
+
+    def settings(self, folder: Path) -> LinkedSettings:
+        terms = Terms(self.pool, self.max_age, self.max_amount, self.lost_text)
+        file = _secret(self.password, folder, LINK_CREDENTIALS) if self.password is not None else None
+        return LinkedSettings(terms, self.authority, file)
+
+
 class _File(_Section):
     table: _CaribbeanTable
     rules: _Rules
     devices: _CaribbeanDevices
     staff: _Staff = _Staff()
     integrity: _Integrity | None = None
+    house: _House = _House()
+    linked: _Linked | None = None
 
 
 class _FiveCardFile(_Section):
@@ -392,6 +453,7 @@ class _FiveCardFile(_Section):
     devices: _Devices = Field(default_factory=_Devices)
     staff: _Staff = _Staff()
     integrity: _Integrity | None = None
+    house: _House = _House()
 
 
 _AnyFile = _File | _FiveCardFile
@@ -422,6 +484,8 @@ def load(path: Path, today: date | None = None) -> Settings:
         devices=tuple(_devices(file, path.parent)),
         staff=file.staff.settings(path.parent),
         integrity=file.integrity.settings() if file.integrity is not None else None,
+        house=file.house.settings(),
+        linked=file.linked.settings(path.parent) if isinstance(file, _File) and file.linked else None,
     )
 
 
@@ -482,10 +546,14 @@ def _devices(file: _AnyFile, folder: Path) -> Iterator[DeviceSettings]:
 
 def _key(key: str, folder: Path) -> Path:
     """The file of the sealing key; ``credential:NAME`` is one that the service manager gives the unit."""
+    return _secret(key, folder, OUR_CREDENTIALS)
+
+
+def _secret(key: str, folder: Path, credentials: str) -> Path:
     scheme, colon, name = key.partition(":")
     if scheme != CREDENTIAL or not colon:
         return folder / key
-    return Path(os.environ.get("CREDENTIALS_DIRECTORY", OUR_CREDENTIALS)) / name
+    return Path(os.environ.get("CREDENTIALS_DIRECTORY", credentials)) / name
 
 
 def _link(device: _Device, folder: Path) -> str:
@@ -508,6 +576,8 @@ _SECTIONS: Final = (
     _Devices,
     _Staff,
     _Integrity,
+    _House,
+    _Linked,
     _File,
 )
 _KEYS: Final = sorted({key for section in _SECTIONS for key in section.model_fields})
@@ -576,9 +646,11 @@ def _contradictions(file: _AnyFile, path: Path, today: date) -> Iterator[str]:
             yield "devices.shuffler: the dealer shuffles at this game (FC-02)"
     else:
         yield from _rule_problems(file.rules, today)
+        yield from _linked_problems(file)
     yield from _source_problems(file.table, file.devices)
     yield from _file_problems(file.table, path.parent, places)
     yield from _staff_problems(file.staff, path.parent, places)
+    yield from _house_problems(file.house)
     yield from _device_problems(file.devices, path.parent, places)
 
 
@@ -613,6 +685,16 @@ def _sign_problems(rules: CaribbeanRules) -> Iterator[str]:
     for page in prize_pages(rules):
         if not fits(page, rules):
             yield f"rules.sign_width: {rules.sign_width} characters are too few for {page!r}"
+
+
+def _linked_problems(file: _File) -> Iterator[str]:
+    linked, rules = file.linked, file.rules.rules()
+    if linked is None:
+        return
+    if not fits(linked.lost_text, rules):
+        yield f"linked.lost_text: {rules.sign_width} characters are too few for {linked.lost_text!r}"
+    if _HAS_PASSWORD.search(linked.authority):
+        yield "linked.authority: a password does not belong here: name its file as linked.password"
 
 
 def _five_card_problems(rules: _FiveCardRules) -> Iterator[str]:
@@ -670,6 +752,17 @@ def _staff_problems(staff: _Staff, folder: Path, places: dict[Path, str]) -> Ite
         places.setdefault(place, "staff.file")
     elif "console" in (*staff.users.values(), *staff.groups.values()):
         yield "staff.file: missing: nobody can begin a session at a console without it"
+
+
+def _house_problems(house: _House) -> Iterator[str]:
+    """Every moment of a gaming day is of one shift, if there are any."""
+    starts: dict[time, str] = {}
+    for name, start in house.shifts.items():
+        if start in starts:
+            yield f"house.shifts.{name}: begins with {starts[start]}, at {start:%H:%M}"
+        starts.setdefault(start, name)
+    if starts and house.gaming_day not in starts:
+        yield f"house.shifts: none begins with the gaming day, at {house.gaming_day:%H:%M}"
 
 
 def _files(table: _Table) -> Iterator[tuple[str, str, str]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, cast
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from daemon.games.caribbean.programme import money
+from daemon.house import House
 
 View = dict[str, Any]
 UNKNOWN: Final = "?"
+_NO_AMOUNTS: Final = ("hits", "linked", "version", "acked", "waiting", "stopped", "age_ms")
 console: Final = Console(highlight=False)
 
 
@@ -21,10 +24,13 @@ def _print(*parts: str, style: str = "") -> None:
     console.print(Text(" ".join(parts), style=style))
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def _table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()
+) -> None:
+    """``numbers`` are the columns that stand to the right."""
     table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="right" if place in numbers else "left")
     for row in rows:
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     console.print(table)
@@ -38,9 +44,24 @@ def _cards(cards: Sequence[str | None] | None) -> str:
     return " ".join(card or UNKNOWN for card in cards or ())
 
 
+def _clock(view: View) -> Callable[[str | None], str]:
+    """How an answer's stamps are told: in the time of the house that it names, UTC beside it."""
+    plain = view.get("house")
+    return House.of(plain).clock if plain else lambda stamp: stamp or ""
+
+
+def _now(view: View) -> None:
+    """When this was looked at, and in which gaming day."""
+    if view.get("house"):
+        house, now = House.of(view["house"]), datetime.now(UTC)
+        day = house.day_of(now)
+        _print(f"{house.clock(now.isoformat())} {house.time_zone}, gaming day {day}")
+
+
 def status(view: View) -> None:
     """``feltd status``."""
     _print(f"Table {view['table']}: {view['game']}, {view['rules']}, {view['mode']} mode", style="bold")
+    _now(view)
     if view["simulated"]:
         _print("Devices are simulated.", style="yellow")
     round_id = "" if view["round"] is None else f", round {view['round']}"
@@ -50,7 +71,7 @@ def status(view: View) -> None:
         _print(f"No round can open: {view['not_ready']}", style="yellow")
     if view.get("installation"):
         _print(f"Installed: {view['installation']}")
-    faults(view["faults"])
+    _faults(view)
     if "seats" in view:
         _seats(view)
     devices(view["devices"])
@@ -68,9 +89,12 @@ def _seats(view: View) -> None:
         _print(f"To be corrected: {view['error']}", style="yellow")
 
 
-def faults(found: Sequence[View]) -> None:
-    for fault in found:
-        _print(f"Fault {fault['code']}: {fault['text']} (cleared by: {fault['cleared_by']})", style="red")
+def _faults(view: View) -> None:
+    clock = _clock(view)
+    for fault in view["faults"]:
+        since = f", since {clock(fault['since'])}" if fault["since"] else ""
+        told = f"{fault['code']}: {fault['text']} (cleared by: {fault['cleared_by']})"
+        _print(f"Fault {told}{since}", style="red")
 
 
 def devices(found: dict[str, View]) -> None:
@@ -102,22 +126,23 @@ def rounds(view: View) -> None:
     columns = ("round", "outcome", "opened", "boxes", "dealer", "irregularities", "pool")
     if any("seats" in each for each in view["rounds"]):
         columns = ("round", "outcome", "opened", "seats", "winners", "irregularities", "pots")
-    _table("Rounds", columns, (_round_row(each) for each in view["rounds"]))
+    clock = _clock(view)
+    _table("Rounds", columns, (_round_row(each, clock(each["opened_at"])) for each in view["rounds"]))
 
 
-def _round_row(each: View) -> Sequence[object]:
+def _round_row(each: View, opened: str) -> Sequence[object]:
     clauses = " ".join(i["clause"] for i in each["irregularities"])
     if "seats" in each:
         seats = " ".join(str(seat["seat"]) for seat in each["seats"])
         winners = " ".join(str(seat["seat"]) for seat in each["seats"] if seat["won"])
         pots = _amount(sum(pot["amount"] for pot in each["pots"]))
-        return each["id"], each["outcome"], each["opened_at"], seats, winners, clauses, pots
+        return each["id"], each["outcome"], opened, seats, winners, clauses, pots
     boxes = " ".join(str(box["box"]) for box in each["boxes"])
     pool = _amount(each["pool"]["closed"])
     return (
         each["id"],
         each["outcome"],
-        each["opened_at"],
+        opened,
         boxes,
         _cards(each["dealer"]["cards"]),
         clauses,
@@ -127,13 +152,16 @@ def _round_row(each: View) -> Sequence[object]:
 
 def round_(view: View) -> None:
     """``feltd round ID``."""
-    _print(f"Round {view['id']}: {view['outcome']}, {view['mode']} mode, {view['opened_at']}", style="bold")
+    clock = _clock(view)
+    _print(f"Round {view['id']}: {view['outcome']}, {view['mode']} mode", style="bold")
+    closed = f", closed {clock(view['closed_at'])}" if view["closed_at"] else ""
+    _print(f"Opened {clock(view['opened_at'])}{closed}")
     if "seats" in view:
         _hands_of_round(view)
     else:
         _boxes_of_round(view)
     for each in view["irregularities"]:
-        _print(f"{each['clause']}: {each['detail']}", style="yellow")
+        _print(f"{clock(each['at'])} {each['clause']}: {each['detail']}", style="yellow")
 
 
 def _hands_of_round(view: View) -> None:
@@ -188,24 +216,35 @@ def jackpot(view: View) -> None:
     unproven = "not proven" if view["sign"].get("readable", True) else "told; it cannot be read back"
     proven = "proven" if view["sign"]["proven"] else unproven
     _print(f"Sign: {view['sign']['wanted']['meter']} ({proven})", style="bold")
+    _now(view)
     if view["pool"] is None:
         _print("This game has no jackpot.")
         return
-    amounts = {key: value for key, value in view["pool"].items() if key != "hits"}
+    amounts = {key: value for key, value in view["pool"].items() if key not in _NO_AMOUNTS}
     _table("Pool", ("what", "amount"), ((key, _amount(value)) for key, value in amounts.items()))
     _print(f"Awards so far: {view['pool']['hits']}")
+    if "linked" in view["pool"]:
+        _linked(view["pool"])
     for award in view["pending_awards"]:
-        _print(
-            f"To be paid: box {award['box']}, {award['category']}, {_amount(award['amount'])}", style="yellow"
-        )
+        worth = _amount(award["amount"]) or "the linked pool's authority has not decided"
+        _print(f"To be paid: box {award['box']}, {award['category']}, {worth}", style="yellow")
+
+
+def _linked(pool: View) -> None:
+    """What is known of a linked pool; the other counts are this table's part."""
+    heard = "not heard of" if pool["age_ms"] is None else f"heard of {pool['age_ms'] / 1000:.1f} s ago"
+    _print(f"Linked pool {pool['linked']}: {heard}, {pool['waiting']} records wait for it")
+    if pool["stopped"]:
+        _print(f"No progressive bet is taken: {pool['stopped']}", style="bold red")
 
 
 def incidents(view: View) -> None:
     """``feltd incidents``."""
     columns = ("round", "clause", "what", "at")
-    rows = ((i["round"], i["clause"], i["detail"], i["at"]) for i in view["irregularities"])
+    clock = _clock(view)
+    rows = ((i["round"], i["clause"], i["detail"], clock(i["at"])) for i in view["irregularities"])
     _table("Irregularities", columns, rows)
-    faults(view["faults"])
+    _faults(view)
 
 
 def acts(view: View) -> None:
@@ -267,6 +306,40 @@ def awards(view: View) -> None:
     _print(f"Pool: {_amount(view['pool'])} before, {_amount(view['pool_after'])} after")
 
 
+def report(view: View) -> None:
+    """``feltd report``."""
+    from daemon.report import Report, layout
+
+    told = cast(Report, view)
+    _print(layout.title(told), style="bold")
+    for words, good in layout.verdicts(told):
+        _print(words, style="green" if good else "red")
+    for name, value in layout.facts(told):
+        _print(f"{name}: {value}")
+    for section in layout.sections(told):
+        if section.rows:
+            _table(section.title, section.heads, section.rows, section.numbers)
+        else:
+            _print(f"{section.title}: {section.empty}")
+
+
+def story(view: View) -> None:
+    """``feltd replay --round``."""
+    clock = _clock(view)
+    _print(f"Table {view['table']}, round {view['round']}: {view['outcome']}", style="bold")
+    sound = "Journal verified" if view["verified"] else f"Journal not sound: {view['errors'][0]}"
+    _print(sound, style="green" if view["verified"] else "red")
+    columns = ("record", "at", "who", "what", "what became of it", "clause")
+    _table("What happened", columns, (_told_row(each, clock(each["at"])) for each in view["told"]))
+    if view["account"] is not None:
+        round_({**view["account"], "house": view["house"]})
+
+
+def _told_row(each: View, at: str) -> Sequence[object]:
+    became = "\n".join(each["became"])
+    return each["seq"], at, each["who"], each["what"], became, " ".join(each["clauses"])
+
+
 def facts(view: View) -> None:
     """Any flat answer, a line a key."""
     for key, value in view.items():
@@ -275,3 +348,27 @@ def facts(view: View) -> None:
                 _print(f"{key}: {each}")
         else:
             _print(f"{key}: {value}")
+
+
+def floor(view: View) -> None:
+    """``feltd link status``."""
+    from daemon.linked.floor import ACCOUNTS, COLUMNS, cells
+
+    clock, day = _clock(view), view["day"]
+    _print(f"Pool {view['pool']}: {_amount(view['now'])} at {clock(view['at'])}")
+    _table("Tables", COLUMNS, [cells(row) for row in view["tables"]], numbers=range(2, len(COLUMNS)))
+    rows = [
+        (table, kind, sums["lines"], *(_amount(sums[account]) for account in ACCOUNTS))
+        for table, kinds in day["tables"].items()
+        for kind, sums in kinds.items()
+    ]
+    rows.append(("", "sum", "", *(_amount(day["sum"][account]) for account in ACCOUNTS)))
+    columns = ("table", "kind", "lines", *ACCOUNTS)
+    _table(f"Gaming day {day['day']}", columns, rows, numbers=range(2, len(columns)))
+    opening, closing = day["opening"]["pool"], day["closing"]["pool"]
+    moved = day["sum"]["pool"]
+    _print(f"Opening {_amount(opening)} and {_amount(moved)} moved: closing {_amount(closing)}")
+    for problem in view["differences"]:
+        _print(problem, style="bold red")
+    if view["reconciled"]:
+        _print("The tables' sums are the movements of the pool, to the unit.", style="green")

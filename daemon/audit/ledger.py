@@ -8,6 +8,7 @@ from typing import Final
 
 from daemon.records import Plain
 
+_MAY_OWE: Final = ("house", "linked")  # a table may win more of a linked pool than it brought
 _LAYOUT: Final = ("ante.", "raise.", "progressive.")
 # (reason, into the pool) -> what such a movement of the pool counts as
 _POOL_MOVES: Final = {
@@ -28,6 +29,7 @@ class Ledger:
         self.outcomes: Counter[str] = Counter()  # of the closed rounds
         self._began = 1
         self._pool_moves: list[tuple[int, str, int]] = []  # since the last round closed
+        self._to_linked = 0  # contributed to a linked pool since then
 
     @property
     def rounds(self) -> int:
@@ -40,6 +42,7 @@ class Ledger:
         self.balances.clear()
         self.balances.update(balances)
         self._pool_moves.clear()
+        self._to_linked = 0
 
     def standing(self) -> dict[str, int]:
         """The accounts that are not at 0."""
@@ -57,7 +60,7 @@ class Ledger:
             touched += [source, target]
             yield from self._pool_move(seq, source, target, amount, reason)
         for account in dict.fromkeys(touched):
-            if self.balances[account] < 0 and account != "house" and not account.startswith("player."):
+            if self.balances[account] < 0 and account not in _MAY_OWE and not account.startswith("player."):
                 yield f"the account {account} falls to {self.balances[account]}"
         for effect in record.get("effects", ()):
             if effect["effect"] == "round-closed":
@@ -67,6 +70,8 @@ class Ledger:
             yield "the snapshot's balances are not what the money says"
 
     def _pool_move(self, seq: int, source: str, target: str, amount: int, reason: str) -> Iterator[str]:
+        if target == "linked" and reason == "contribution":
+            self._to_linked += amount
         if "pool" not in (source, target):
             return
         inward = target == "pool"
@@ -81,8 +86,18 @@ class Ledger:
             if amount and account.startswith(_LAYOUT):
                 yield f"the round is closed and {amount} lies on {account}"
         if "pool" in summary and summary["inputs"][0] >= self._began:
-            yield from self._pool_equation(summary["pool"], summary["inputs"][0])
+            if "linked" in summary["pool"]:
+                yield from self._linked_part(summary["pool"])
+            else:
+                yield from self._pool_equation(summary["pool"], summary["inputs"][0])
         self._pool_moves.clear()
+        self._to_linked = 0
+
+    def _linked_part(self, told: Plain) -> Iterator[str]:
+        """Of a linked pool a round's account tells what this table brought, and awards come later."""
+        for name, amount in (("contributed", self._to_linked), ("awarded", 0)):
+            if told[name] != amount:
+                yield f"the round's pool {name!r} is told as {told[name]}, the money says {amount}"
 
     def _pool_equation(self, told: Plain, first: int) -> Iterator[str]:
         """Opened + contributed + minimum + overflow - awarded = closed, told and booked (CS-10)."""

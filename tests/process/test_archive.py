@@ -754,3 +754,26 @@ def test_the_key_of_an_act_in_a_lost_archive_is_an_error_and_not_a_new_act(hand:
     (folder_of(hand.path) / "2026-01-01.db").unlink()
     with pytest.raises(JournalError, match="no such file"):
         hand.journal.answered(Act("burn", key="k-1").key)
+
+
+# --- for a linked pool ---------------------------------------------------------------------------
+
+
+def test_the_outbox_is_whole_wherever_its_records_are(plain: Settings, archived: Settings) -> None:
+    """Asked for in pieces from any point, archives or not, each record follows the one before it."""
+    with closing(opened(plain.journal)) as one, closing(opened(archived.journal)) as other:
+        assert other.first > 1
+        whole = one.outbox(0, 10**6)
+        assert whole == other.outbox(0, 10**6)
+        pieces, at = [], 0
+        while piece := other.outbox(at, 7):
+            pieces += piece
+            at = piece[-1].seq
+        assert pieces == whole
+        for number in (1, len(whole) // 2, len(whole) - 1):
+            assert other.outbox(whole[number].seq - 1, 1) == [whole[number]]
+            assert whole[number].prior == whole[number - 1].seq
+    numbers = [record.seq for record in whole]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] < other.first < numbers[-1]
+    assert {kind for record in whole for _, kind, _, _ in record.lines} == {"contribution", "award"}
