@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, Protocol
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,8 +20,13 @@ class Clock(Protocol):
 
 def stamp(nanoseconds: int) -> str:
     """Nanoseconds since 1970 as RFC 3339 UTC with microseconds."""
-    moment = _EPOCH + timedelta(microseconds=nanoseconds // 1000)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    second, rest = divmod(nanoseconds // 1000, 1_000_000)
+    return f"{_to_the_second(second)}.{rest:06d}Z"
+
+
+@lru_cache(maxsize=8)  # a busy table stamps thousands of times a second, and strftime costs
+def _to_the_second(second: int) -> str:
+    return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class SystemClock:

@@ -6,12 +6,13 @@ there is no queue, no bus and no await; nothing leaves before the commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from daemon.clock import Clock
 from daemon.games.desk import Act, Timer, TimeUp, ToDevice
+from daemon.games.linked import AwardDecided, PoolLost, PoolSeen, Told
 from daemon.journal import Entry, Journal
 from daemon.links.base import Cause
 from daemon.records import Plain, essence, input_from, input_record, outcome_record
@@ -47,7 +48,7 @@ HELD_IS_A_FAULT: Final = SECOND
 SNAPSHOT_EVERY: Final = 500  # records: what a recovery plays again at most, and one open round
 SAFE_TEXT: Final = "PLEASE WAIT"
 _HEALTH: Final = (Identified, Silent, OutOfSync, InSync)
-_CANNOT_WAIT: Final = (Act, Started, TimeUp)
+_CANNOT_WAIT: Final = (Act, Started, TimeUp, PoolSeen, PoolLost, AwardDecided)
 
 
 class FailStop(Exception):
@@ -94,6 +95,7 @@ class Port:
     link: str
     open: bool = False
     who: Identified | None = None
+    openings: int = 0  # attempts to open its link
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +203,25 @@ class Engine:
 
         An act whose ``key`` was answered before gets the same answer and does nothing.
         """
-        if act.key:
-            before = self.journal.answered(act.key)
-            if before is not None:
-                return self._answered_before(act, before)
-        self._expire(self._clock.monotonic())  # what is late does not depend on how busy the loop is
-        if self._held:
-            return None
-        seq = self.journal.next_seq  # what the devices say to its effects is recorded after it
-        records = self._take([act])
-        return answer(seq, records[-1]) if records else None
+        return self.acts([act])[0]
+
+    def acts(self, acts: Sequence[Act]) -> list[Plain | None]:
+        """Acts that wait at the same time, one after the other in one commit; an answer for each."""
+        answers = [self._told_before(act) for act in acts]
+        fresh, repeated = _first_of_each_key(acts, answers)
+        if fresh:
+            self._expire(self._clock.monotonic())  # what is late does not depend on how busy the loop is
+            seq = self.journal.next_seq  # what the devices say to their effects is recorded after them
+            records = None if self._held else self._take([acts[n] for n in fresh])
+            for offset, record in enumerate(records or ()):
+                answers[fresh[offset]] = answer(seq + offset, record)
+        for n in repeated:
+            answers[n] = self._told_before(acts[n])
+        return answers
+
+    def _told_before(self, act: Act) -> Plain | None:
+        before = self.journal.answered(act.key) if act.key else None
+        return self._answered_before(act, before) if before is not None else None
 
     def _answered_before(self, act: Act, before: Plain) -> Plain:
         told, _ = input_record(act)
@@ -231,6 +242,13 @@ class Engine:
         """Something about the controller itself, which the table has to know (and to remember)."""
         self._take([noticed])
 
+    def hear(self, told: Told) -> Plain | None:
+        """What is told of a linked pool: its record, or None while the journal cannot be written."""
+        if self._held:
+            return None
+        records = self._take([told])
+        return records[-1] if records else None
+
     def tick(self) -> None:
         """A deadline may have come: links to open, drivers to tick, held events to commit."""
         now = self._clock.monotonic()
@@ -239,6 +257,7 @@ class Engine:
         for port in self.ports.values():
             if port.life.due(now):
                 self._apply(port, port.life.opening(now))
+                port.openings += 1
                 self._wires.open(port.id)
             else:
                 self._apply(port, port.life.tick(now))
@@ -481,6 +500,18 @@ def _standing(life: LinkLife) -> str:
     if life.ready:
         return "ready"
     return life.cause.value if life.cause else life.state.value
+
+
+def _first_of_each_key(acts: Sequence[Act], answers: Sequence[Plain | None]) -> tuple[list[int], list[int]]:
+    """Which of the acts without an answer are to be done, and which repeat the key of one of those."""
+    fresh: list[int] = []
+    repeated: list[int] = []
+    keys: set[str] = set()
+    for n, act in enumerate(acts):
+        if answers[n] is None:
+            (repeated if act.key and act.key in keys else fresh).append(n)
+            keys.add(act.key)
+    return fresh, repeated
 
 
 def answer(seq: int, record: Plain) -> Plain:

@@ -11,7 +11,10 @@ from typing import Final, ParamSpec, TypeVar
 from daemon.clock import Clock
 from daemon.engine import Engine, Log, Port
 from daemon.games.desk import Act
+from daemon.games.linked import LinkedGame, Told
+from daemon.house import House
 from daemon.journal import SqliteJournal
+from daemon.linked.desk import LinkDesk
 from daemon.links.base import Cause, Link, LinkError
 from daemon.metrics import Latency, TimedJournal
 from daemon.notify import notify, watchdog_seconds
@@ -72,12 +75,17 @@ class Service:
         self._reserve = reserve
         self._next_look: asyncio.TimerHandle | None = None
         self._next_ping: asyncio.TimerHandle | None = None
+        self.house = House()  # the configuration's
         self.installation = ""  # what was found of the installed files (daemon.integrity)
         self._status = ""
         self._loop = asyncio.get_running_loop()
         self._alarm: asyncio.TimerHandle | None = None
         self._news = asyncio.Event()
         self._told = 0
+        self.link = LinkDesk(
+            table.game if isinstance(table.game, LinkedGame) else None, self._hear, clock.monotonic
+        )
+        self._waiting: list[tuple[Act, asyncio.Future[Plain | None]]] = []
 
     # --- life -----------------------------------------------------------------------------
 
@@ -99,11 +107,13 @@ class Service:
         self._enter(self.engine.start, started)
         self._enter(self.engine.tick)
         self._look()
+        self.link.start()
 
     def stop(self) -> None:
         """Let nothing in any more. Those who wait are answered."""
         self.over.set()
         self._news.set()
+        self.link.stop()
         for timer in (self._alarm, self._next_look, self._next_ping):
             if timer is not None:
                 timer.cancel()
@@ -143,14 +153,38 @@ class Service:
 
     def act(self, act: Act) -> Plain | None:
         """One act (``Engine.act``). Raises Stopped when the service is ending."""
+        return self._acts([act])[0]
+
+    async def act_soon(self, act: Act) -> Plain | None:
+        """The same, in one commit with the acts that wait in this turn of the loop."""
+        answer: asyncio.Future[Plain | None] = self._loop.create_future()
+        self._waiting.append((act, answer))
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._act_together)
+        return await answer
+
+    def _act_together(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        try:
+            answers = self._acts([act for act, _ in waiting])
+        except Stopped as reason:
+            for _, answer in waiting:
+                if not answer.cancelled():
+                    answer.set_exception(Stopped(*reason.args))
+            return
+        for (_, answer), told in zip(waiting, answers, strict=True):
+            if not answer.cancelled():  # nobody waits for it any more; it is done all the same
+                answer.set_result(told)
+
+    def _acts(self, acts: list[Act]) -> list[Plain | None]:
         if self.over.is_set():
             raise Stopped("the daemon is stopping; nothing was changed")
         if self.no_room:
             raise Stopped(NO_ROOM)
-        answer = self._enter(self.engine.act, act)
-        if self.failure is not None:
+        answers = self._enter(self.engine.acts, acts)
+        if self.failure is not None or answers is None:
             raise Stopped(STOPPED_WITHIN)
-        return answer
+        return answers
 
     def notice(self, noticed: Noticed) -> None:
         """Something about the controller itself: logged, and an input like any other."""
@@ -158,6 +192,9 @@ class Service:
             return  # it is told again by the next start
         self._log("noticed", code=noticed.code, holds=noticed.holds, text=noticed.text)
         self._enter(self.engine.notice, noticed)
+
+    def _hear(self, told: Told) -> Plain | None:
+        return None if self.no_room else self._enter(self.engine.hear, told)
 
     def _look(self) -> None:
         """What the controller notices about itself goes the way of every input."""
@@ -186,6 +223,10 @@ class Service:
         """The answer of ``feltd status``; ``wire`` is what a link says of itself (a close that hangs)."""
         view = self.engine.view()
         view["installation"] = self.installation
+        view["house"] = self.house.plain()
+        if "linked" in (view.get("pool") or {}):
+            age = self.link.age
+            view["pool"]["age_ms"] = None if age is None else age // MILLISECOND
         for device, told in view["devices"].items():
             told["wire"] = self._links[device].describe()
         if self.no_room:

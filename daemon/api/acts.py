@@ -22,6 +22,7 @@ from daemon.records import Plain
 from daemon.service import Stopped
 from daemon.table import Noticed
 
+CLEAR_FAULT: Final = "clear-fault"
 HELD_RETRY: Final = 0.02  # seconds
 HELD_LIMIT: Final = 1.0  # seconds
 
@@ -83,7 +84,8 @@ class _Who:
         """Raises Problem for what the caller may not say, and for what the role may not do."""
         caller = self._caller
         if caller.trusted:
-            return {"by": body.by, "role": body.role, "second": await self._stated(body.second, body.by)}
+            self._require_clearer(body, body.by, body.role)
+            return {"by": body.by, "role": body.role, "second": await self._stated(body.second)}
         for key, stated, own in (("by", body.by, caller.name), ("role", body.role, caller.role)):
             if stated not in ("", own):
                 raise Problem(403, "Not for you", f"{key}: you are {own}", todo=f"leave {key} out")
@@ -91,6 +93,7 @@ class _Who:
             self._door.pins().use(caller.session)
         if self._known:
             self._require_role()
+            self._require_clearer(body, caller.name, caller.role)
         second = await self._confirmed(body.second) if body.second or self._seconds else ""
         return {"by": caller.name, "role": caller.role, "second": second}
 
@@ -98,7 +101,7 @@ class _Who:
     def _seconds(self) -> tuple[str, ...]:
         return roles.seconds_for(self._service.engine.table.game.name, self._name)
 
-    async def _stated(self, second: str | Credentials, by: str) -> str:
+    async def _stated(self, second: str | Credentials) -> str:
         if isinstance(second, str):
             return second
         return (await self._door.person(second.name, second.pin.get_secret_value())).name
@@ -109,6 +112,14 @@ class _Who:
         if self._caller.role not in allowed:
             reason = f"{self._name} is not an act of a {self._caller.role} in state {game.phase}"
             raise self._forbidden(reason, f"ask a {roles.or_list(allowed)}" if allowed else "")
+
+    def _require_clearer(self, body: ActBody, by: str, role: str) -> None:
+        """Some faults are a supervisor's or a technician's to clear, whoever states who acts."""
+        code = str(body.args.get("code", "")) if self._name == CLEAR_FAULT else ""
+        allowed = roles.clearers_of(code)
+        if allowed is not roles.ROLES and role not in allowed:
+            reason = f"fault {code[:32]} is cleared by a {roles.or_list(allowed)}"
+            raise self._forbidden(reason, f"ask a {roles.or_list(allowed)}", by, role)
 
     async def _confirmed(self, second: str | Credentials) -> str:
         """The second person, who gives a PIN and is another one (CS-10, CS-11)."""
@@ -129,9 +140,9 @@ class _Who:
             )
         return person.name
 
-    def _forbidden(self, reason: str, todo: str) -> Problem:
+    def _forbidden(self, reason: str, todo: str, by: str = "", role: str = "") -> Problem:
         """A refusal for the role, journalled with who."""
-        text = f"{self._name} by {self._caller.name} ({self._caller.role}): {reason}"
+        text = f"{self._name} by {by or self._caller.name} ({role or self._caller.role}): {reason}"
         self._service.notice(Noticed("act-forbidden", text))
         return Problem(
             403,
@@ -164,7 +175,7 @@ async def _done(service: Service, act: Act) -> Plain | None:
     """The act's answer; None when the journal could not be written for as long as HELD_LIMIT."""
     loop = asyncio.get_running_loop()
     give_up = loop.time() + HELD_LIMIT
-    while (answer := service.act(act)) is None and loop.time() < give_up:
+    while (answer := await service.act_soon(act)) is None and loop.time() < give_up:
         await asyncio.sleep(HELD_RETRY)
     return answer
 

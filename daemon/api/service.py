@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Annotated, Final, Protocol
 
 from fastapi import Path, Query
 
 from daemon.engine import Engine
 from daemon.games.desk import Act
+from daemon.house import House
+from daemon.journal import Outgoing
+from daemon.linked.desk import LinkDesk
 from daemon.metrics import Latency
 from daemon.records import Plain
 from daemon.table import Noticed
@@ -23,6 +27,9 @@ Number = Annotated[int, Path(ge=1, lt=WHOLE)]
 class History(Protocol):
     """What is committed (daemon.journal.SqliteJournal)."""
 
+    @property
+    def path(self) -> FilePath: ...
+
     def rounds(self, last: int) -> list[Plain]: ...
 
     def round(self, round_id: int) -> Plain | None: ...
@@ -32,6 +39,8 @@ class History(Protocol):
     def rounds_over(self, first: int, last: int) -> list[tuple[int, int, int]]: ...
 
     def outcomes(self, after: int) -> list[tuple[str, int, int]]: ...
+
+    def outbox(self, after: int, limit: int) -> list[Outgoing]: ...
 
 
 class Service(Protocol):
@@ -44,12 +53,18 @@ class Service(Protocol):
     def journal(self) -> History: ...
 
     @property
+    def house(self) -> House: ...
+
+    @property
+    def link(self) -> LinkDesk: ...
+
+    @property
     def latency(self) -> Latency: ...
 
     @property
     def stopping(self) -> bool: ...
 
-    def act(self, act: Act) -> Plain | None: ...
+    async def act_soon(self, act: Act) -> Plain | None: ...
 
     def notice(self, noticed: Noticed) -> None: ...
 

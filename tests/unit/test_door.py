@@ -131,12 +131,12 @@ def test_a_user_has_the_role_of_the_configuration(house: House, tmp_path: Path) 
 def test_a_console_needs_a_session_but_for_what_everybody_may(house: House, tmp_path: Path) -> None:
     async def story(api: Api, stage: Stage) -> None:
         async with client(From(stage.app, CONSOLE)) as console:
-            for path in (*STAFF_ONLY, "/events"):
+            for path in {*STAFF_ONLY, "/events"} - {"/metrics"}:
                 answer = await console.get(path)
                 is_problem(answer, 401)
                 assert answer.headers["www-authenticate"] == "Bearer"
             is_problem(await console.post("/acts/open-table", json={"by": "bo", "role": "supervisor"}), 401)
-            for path in ("/player", "/schema"):
+            for path in ("/player", "/schema", "/metrics"):
                 assert (await console.get(path)).status_code == 200
 
     played(tmp_path, story, door=house.door)
@@ -197,6 +197,7 @@ def test_wrong_pins_lock_a_name_also_for_the_second_person(house: House, tmp_pat
         answer = await bo.post("/acts/correct-pool", json=body)
         is_problem(answer, 429)
         assert answer.headers["retry-after"] == "300"
+        assert notes(stage, "pin-lockout") == ["ana: 5 wrong PINs, locked for 300 s"]
 
     played(tmp_path, story, door=house.door)
 
@@ -230,7 +231,7 @@ def test_every_act_is_forbidden_to_whom_the_table_forbids_it(
 
     async def story(api: Api, stage: Stage) -> None:
         people = {STAFF[name]: await signed_in(stage, name) for name in STAFF}
-        stage.service.act = _refuse  # type: ignore[method-assign]
+        stage.service.act_soon = _refuse  # type: ignore[method-assign]
         game: Any = stage.service.engine.table.game
         for form in FORMS[CARIBBEAN]:
             game.state = phase
@@ -246,7 +247,7 @@ def test_every_act_is_forbidden_to_whom_the_table_forbids_it(
 TWO = ("correct-pool", "refund-carried")
 
 
-def _refuse(act: Any) -> dict[str, Any]:
+async def _refuse(act: Any) -> dict[str, Any]:
     refusal = {"reason": "not now", "clause": "", "todo": ""}
     return {"accepted": False, "refusal": refusal, "act": act.name, "seq": 1, "state": ""}
 
@@ -270,6 +271,34 @@ def test_only_auditors_and_supervisors_read_the_journal(house: House, tmp_path: 
             status = 200 if role in ("auditor", "supervisor") else 403
             for path in ("/records", "/records/1"):
                 assert (await reader.get(path)).status_code == status, (role, path)
+
+    played(tmp_path, story, door=house.door)
+
+
+@pytest.mark.parametrize(
+    ("code", "allowed"),
+    [
+        ("integrity", {"supervisor", "technician"}),
+        ("firmware-shoe", {"supervisor", "technician"}),
+        ("card-without-shuffle", {"dealer", "supervisor", "technician"}),
+    ],
+)
+def test_who_clears_which_fault(code: str, allowed: set[str], house: House, tmp_path: Path) -> None:
+    """Held to it are also those who state who acts."""
+
+    async def story(api: Api, stage: Stage) -> None:
+        clears = {"args": {"code": code, "text": "seen"}}
+        for name, role in STAFF.items():
+            answers = [await (await signed_in(stage, name)).post("/acts/clear-fault", json=clears)]
+            if role != "auditor":  # whoever is trusted is held to nothing else
+                async with client(From(stage.app, 0)) as own:
+                    stated = clears | {"by": name, "role": role}
+                    answers.append(await own.post("/acts/clear-fault", json=stated))
+            for answer in answers:  # 409: no such fault is latched
+                assert answer.status_code == (409 if role in allowed else 403), (role, answer.text)
+        why = "fault integrity is cleared by a supervisor or technician"
+        forbidden = [f"clear-fault by ana (dealer): {why}"] * 2 if code == "integrity" else []
+        assert notes(stage, "act-forbidden")[: len(forbidden)] == forbidden
 
     played(tmp_path, story, door=house.door)
 
