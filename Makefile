@@ -8,9 +8,10 @@ ARGS ?=
 
 venv := .venv/bin/python
 apart := --ignore=tests/perf --ignore=tests/browser
+browser := $(venv) -m pytest -n 2 --dist loadfile tests/browser -m "not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-browser slow check mutants perf fuzz soak test-vm deb test-deb sbom kill-sweep lost-sync lock clean
+.PHONY: help setup run test test-browser slow check mutants perf perf-data fuzz soak test-vm test-linked deb test-deb sbom kill-sweep lost-sync lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -21,14 +22,22 @@ setup: .venv/ready ## make .venv ready; the other targets do it by themselves
 run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 	@.venv/bin/feltd demo --rounds $(ROUNDS) --irregularities --seed 1
 
-test: .venv/ready ## all tests but the slow ones (ARGS= for pytest)
-	@$(venv) -m pytest -n 2 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS)
+# Playwright has an event loop of its own: the browser's tests are a second process. Exit code 5 is that
+# ARGS chose none of its tests.
+test: .venv/ready ## all tests but the slow ones, the browser's at the end (ARGS= for pytest)
+	@failed=; \
+	$(venv) -m pytest -n 2 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS) || failed=1; \
+	$(browser) $(ARGS) || test "$$?$(if $(ARGS),,none)" = 5 || failed=1; \
+	test -z "$$failed"
 
-test-browser: .venv/ready ## the console in a real browser, in a process of its own (Playwright has its loop)
-	@$(venv) -m pytest tests/browser $(ARGS)
+test-browser: .venv/ready ## the console in a real browser alone
+	@$(browser) $(ARGS)
 
 slow: .venv/ready ## the tests that take minutes
 	@$(venv) -m pytest -n 2 --dist worksteal $(apart) -m slow $(ARGS)
+
+test-linked: .venv/ready ## the linked pool at length: kill -9, failover, a thousand royals at once (a PostgreSQL server)
+	@$(venv) -m pytest tests/linked $(ARGS)
 
 test-vm: .venv/ready ## in a virtual machine: real USB, real systemd (root; docs/testing-vm.md)
 	@$(venv) -m tests.vm.image
@@ -68,8 +77,11 @@ check: .venv/ready ## lint, format, types, import rules: all four, then fail if 
 	.venv/bin/lint-imports --no-logo || failed=1; \
 	test -z "$$failed"
 
-perf: .venv/ready ## measure what has a figure to keep
+perf: .venv/ready perf-data ## measure what has a figure to keep (docs/performance.md)
 	@$(venv) -m tests.perf
+
+perf-data: .venv/ready ## two journals for it, of a million inputs and of a thousand; built once, in minutes
+	@$(venv) -m tests.perf.history
 
 lock: .venv-lock/bin/pip-compile ## pin the newest releases that pyproject.toml allows
 	@CUSTOM_COMPILE_COMMAND="make lock" .venv-lock/bin/python -m piptools compile --quiet --upgrade \

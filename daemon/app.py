@@ -37,7 +37,7 @@ from daemon.log import Log
 from daemon.notify import notify
 from daemon.records import decode
 from daemon.reserve import RESERVE, Reserve
-from daemon.sealer import SealError, create_key, load_key
+from daemon.sealer import NO_KEY_LEFT, SealError, create_key, load_key
 from daemon.service import Service
 from daemon.table import InvariantBroken, Noticed, Table
 from daemon.watch import Watch, of_journal
@@ -115,7 +115,7 @@ def _journal(settings: Settings, reserve: Reserve, log: Log) -> SqliteJournal:
         raise StartError(f"{journal} is missing beside its key {key}: put it back, or move the key away")
     elif not key.exists():
         raise StartError(
-            f"{key} is missing beside the journal {journal}: put it back, or move the journal away"
+            f"{key} is missing beside the journal {journal}: put it back; if it is lost, {NO_KEY_LEFT}"
         )
     if reserve.release():
         log("reserve-released", journal=str(journal), free=reserve.free)
@@ -267,6 +267,7 @@ async def _serve(
     machine = of_journal(settings.journal, time.time_ns, time.monotonic_ns, lambda: journal.trouble)
     watch = Watch(machine, frozenset(table.faults))
     service = Service(table, journal, build_ports(settings, table), links, SystemClock(), log, watch, reserve)
+    service.house = settings.house
     _end_on_signals(service, log)
     service.start(started(settings, journal.signer))
     for noticed in _integrity(settings, table, log):

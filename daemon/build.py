@@ -53,6 +53,7 @@ def started(settings: Settings, signer: str = "") -> Started:
         tuple(device.id for device in settings.devices if not device.speaks.proves_delivery),
         {d.id: (d.firmware, d.digest) for d in settings.devices if d.firmware or d.digest},
         signer,
+        settings.linked.terms if settings.linked is not None else None,
     )
 
 

@@ -9,19 +9,25 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, cast
 
 import typer
 
 from daemon import staff_cli
+from daemon.linked import cli as linked_cli
+from daemon.linked import floor_cli
 
 # What a command needs is imported inside it: `feltd status` must not wait for a simulator's imports.
 if TYPE_CHECKING:
+    from datetime import date
+
     from daemon.anchor import Anchor
     from daemon.client import Client
     from daemon.config import Settings
     from daemon.games.caribbean.rules import CaribbeanRules
     from daemon.games.jackpot import Claim
+    from daemon.house import House
+    from daemon.report import Report
     from drivers.protocol import DeviceProtocol
 
 FAILED: Final = 1
@@ -40,6 +46,8 @@ app: Final = typer.Typer(
 journal_app: Final = typer.Typer(help="Verify, export, back up and restore a journal.", no_args_is_help=True)
 app.add_typer(journal_app, name="journal")
 app.add_typer(staff_cli.app, name="staff")
+app.add_typer(linked_cli.app, name="link")
+floor_cli.add(linked_cli.app)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Socket = Annotated[Path, typer.Option("--socket", envvar="FELTD_SOCKET", help="The daemon's socket.")]
@@ -207,10 +215,21 @@ def _see(
     from daemon import show
 
     print_it: Callable[[dict[str, Any]], None] = getattr(show, what)
+    asked = ask if as_json else _with_house(ask)
     if watch:
-        _watch(ask, socket, as_json, print_it)
+        _watch(asked, socket, as_json, print_it)
     with _asking(socket, as_json) as client:
-        _tell(ask(client), as_json, print_it)
+        _tell(asked(client), as_json, print_it)
+
+
+def _with_house(ask: Callable[[Client], Mapping[str, Any]]) -> Callable[[Client], Mapping[str, Any]]:
+    """For people: the answer with the house's time zone, which only the status has."""
+
+    def asked(client: Client) -> Mapping[str, Any]:
+        answer = ask(client)
+        return answer if "house" in answer else {**answer, "house": client.status().get("house")}
+
+    return asked
 
 
 def _watch(
@@ -400,6 +419,43 @@ def journal_restore(backup: Path, journal: Path, anchor: Anchors = None, as_json
         _fail(str(error), as_json)
 
 
+@journal_app.command("rotate-key")
+def journal_rotate_key(
+    journal: Path,
+    key: Annotated[Path, typer.Argument(help="Its key file, which then has the new key too.")],
+    as_json: Json = False,
+) -> None:
+    """Seal card faces with a new key from now on. Stop the daemon first, and copy the key file afterwards."""
+    from daemon import keys, show
+    from daemon.journal import JournalError
+    from daemon.sealer import SealError
+
+    try:
+        _tell(keys.rotate(journal, key), as_json, show.facts)
+    except (JournalError, SealError) as error:
+        _fail(str(error), as_json)
+
+
+@journal_app.command("begin-anew")
+def journal_begin_anew(
+    journal: Path,
+    key: Annotated[Path, typer.Argument(help="The file of the new key; one that is there is kept.")],
+    why: Annotated[str, typer.Option(help="Written into the new journal's header.")],
+    as_json: Json = False,
+) -> None:
+    """When the key is lost, or somebody saw it: close a journal, begin another that names it, with a new key.
+
+    The old journal is kept beside the new one. Tells what people have to carry over.
+    """
+    from daemon import keys, show
+    from daemon.journal import JournalError
+
+    try:
+        _tell(keys.begin_anew(journal, key, why), as_json, show.facts)
+    except JournalError as error:
+        _fail(str(error), as_json)
+
+
 @journal_app.command("verify")
 def journal_verify(
     file: Path,
@@ -523,7 +579,15 @@ def record(
 
 @app.command()
 def replay(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…")],
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE…")] = None,
+    round_id: Annotated[
+        str | None, typer.Option("--round", metavar="ID|last", help="Not a file: a round, told again.")
+    ] = None,
+    journal: Annotated[Path | None, typer.Option(help="With --round: of this journal.")] = None,
+    socket: Annotated[
+        Path, typer.Option("--socket", envvar="FELTD_SOCKET", help="With --round: of this daemon's table.")
+    ] = DEFAULT_SOCKET,
+    config: Annotated[Path | None, typer.Option(help="With --journal: the house's time zone.")] = None,
     table: Annotated[Path | None, typer.Option(help="Through the table of this configuration.")] = None,
     role: Annotated[str, typer.Option(help="With --protocol: instead of what the header says.")] = "",
     protocol: Annotated[str, typer.Option(help="The protocol whose driver is to read it.")] = "",
@@ -531,7 +595,12 @@ def replay(
     faces: Annotated[bool, typer.Option("--faces", help="Show faces; not with --table. Bench only.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell what recordings say, through their driver or a whole table."""
+    """Tell what recordings say, through their driver or a whole table; or a round again, for a dispute."""
+    if bool(files) == (round_id is not None):
+        raise typer.BadParameter("give recordings, or --round")
+    if round_id is not None:
+        _tell_again(round_id, journal, config, socket, as_json)
+        return
     from daemon.recording import RecordingError, read
     from daemon.replay import ReplayError, as_plain, lines, paced, views
 
@@ -539,7 +608,7 @@ def replay(
         raise typer.BadParameter("--table knows the devices and keeps faces down; it stands alone")
     settings = _settings(table, as_json) if table is not None else None
     try:
-        read_files = [(file, read(file)) for file in files]
+        read_files = [(file, read(file)) for file in files or ()]
         found = [paced(each, speed) for each in views(read_files, settings, role, protocol, faces)]
         if as_json:
             print(json.dumps({"replays": [as_plain(each) for each in found]}, ensure_ascii=False))
@@ -551,6 +620,95 @@ def replay(
         _fail(str(error), as_json)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}", as_json)
+
+
+def _tell_again(
+    round_id: str, journal: Path | None, config: Path | None, socket: Path, as_json: bool
+) -> None:
+    """One round, by the daemon or from a journal."""
+    from daemon import show
+    from daemon.journal import JournalError
+    from daemon.report import NoSuchRound
+    from daemon.report import story as of
+
+    number = None if round_id == "last" else _round_number(round_id)
+    if journal is None:
+        with _asking(socket, as_json) as client:
+            told = client.story(number)
+    else:
+        try:
+            told = {**of(journal, _house(config, as_json), number, errors=_errors_of(journal))}
+        except (NoSuchRound, JournalError) as error:
+            _fail(str(error), as_json)
+    _tell(told, as_json, show.story)
+    raise typer.Exit(0 if told["verified"] else FAILED)
+
+
+def _round_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise typer.BadParameter(f"{text!r} is neither a round's number nor last")
+    return int(text)
+
+
+def _house(config: Path | None, as_json: bool) -> House:
+    """The house of a configuration; without one that of Macau, its day beginning at six."""
+    from daemon.house import House
+
+    return _settings(config, as_json).house if config is not None else House()
+
+
+def _errors_of(journal: Path) -> list[str]:
+    """What a look at the whole open file and at each archive's end finds."""
+    from daemon import audit
+
+    return audit.verify_open(journal)["errors"]
+
+
+@app.command()
+def report(
+    day: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The date on which the gaming day began.")],
+    shift: Annotated[str, typer.Option(metavar="NAME", help="One shift of it.")] = "",
+    journal: Annotated[Path | None, typer.Option(help="Of this journal, read beside the play.")] = None,
+    socket: Socket = DEFAULT_SOCKET,
+    config: Annotated[
+        Path | None, typer.Option(help="With --journal: time zone, gaming day and shifts; else Macau's.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as a page to print, too.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """A gaming day or a shift: rounds, drop, payouts, pool, irregularities, reconciled to the unit."""
+    from daemon import show
+    from daemon.journal import JournalError
+    from daemon.report import NoSuchDay, page
+    from daemon.report import report as of
+
+    date = _date(day)
+    if journal is None:
+        with _asking(socket, as_json) as client:
+            told = client.report(date.isoformat(), shift)
+    else:
+        try:
+            told = {**of(journal, _house(config, as_json), date, shift, errors=_errors_of(journal))}
+        except (NoSuchDay, JournalError) as error:
+            _fail(str(error), as_json)
+    if html is not None:
+        try:
+            html.write_text(page(cast("Report", told)), encoding="utf-8")
+        except OSError as error:
+            _fail(f"{html}: {error.strerror}", as_json)
+    _tell(told, as_json, show.report)
+    raise typer.Exit(0 if told["reconciled"] and told["verified"] else FAILED)
+
+
+def _date(text: str) -> date:
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no date: YYYY-MM-DD") from None
 
 
 @app.command()
@@ -630,13 +788,21 @@ def console(
     public: Annotated[
         bool, typer.Option("--public", help="Listen where the network can reach it. There is no TLS here.")
     ] = False,
+    metrics_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Serve /metrics to whoever brings this file's key.")
+    ] = None,
 ) -> None:
     """Serve the web page of the table behind a socket, until SIGTERM or SIGINT."""
     from daemon.console.run import NotLoopback, serve
+    from daemon.console.scrape import read_key
 
     host, port = _address(listen)
     try:
-        serve(socket, host, port, name or (), public, lambda url: print(url, flush=True))
+        key = read_key(metrics_key) if metrics_key is not None else ""
+    except (OSError, ValueError) as error:
+        _fail(f"{metrics_key}: {error.strerror}" if isinstance(error, OSError) else str(error))
+    try:
+        serve(socket, host, port, name or (), public, lambda url: print(url, flush=True), key)
     except NotLoopback as error:
         raise typer.BadParameter(str(error)) from None
     except OSError as error:

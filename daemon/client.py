@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 
 TIMEOUT: Final = 5.0  # seconds; a held journal is answered within one
+PATIENCE: Final = 300.0  # seconds; a whole day is read, and the play comes first
 SILENCE: Final = 30.0  # seconds; a stream that lives says something every ten
 
 Answer = dict[str, Any]
@@ -92,6 +93,14 @@ class Client:
             yield from page["records"]
             at = page["next"]
 
+    def report(self, day: str, shift: str = "") -> Answer:
+        """A gaming day (``YYYY-MM-DD``) or a shift. Raises ApiError for other roles, and for no such day."""
+        return self._get("/report", {"day": day, "shift": shift} if shift else {"day": day}, extra=PATIENCE)
+
+    def story(self, round_id: int | None = None) -> Answer:
+        """A round told again, None: the newest one. Raises ApiError for other roles and for no such round."""
+        return self._get(f"/rounds/{round_id or 'last'}/story", extra=PATIENCE)
+
     def events(self, after: int | None = None) -> Iterator[Answer]:
         """The records later than ``after`` as they are committed; without it, those from now on.
 
@@ -135,7 +144,28 @@ class Client:
         answer = cast(Answer, response.json())
         return answer if response.status_code == httpx.codes.OK else _refusal(name, answer)
 
-    def _get(self, path: str, query: dict[str, int | float] | None = None, extra: float = 0) -> Answer:
+    # --- for the link process of a linked pool ----------------------------------------------
+
+    def outbox(self, after: int, limit: int, wait: float = 0) -> Answer:
+        """The table's ``records`` for the authority later than ``after``, and its ``undecided`` claims."""
+        return self._get("/link/outbox", {"after": after, "limit": limit, "wait": wait}, extra=wait)
+
+    def seen(self, told: Mapping[str, Any]) -> None:
+        """The pool as the authority has it. Raises ApiError when the table does not take it."""
+        self._post("/link/seen", told)
+
+    def decided(self, told: Mapping[str, Any]) -> None:
+        """What the authority decided. Raises ApiError when the table does not take it."""
+        self._post("/link/decided", told)
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> None:
+        response = self._ask("POST", path, json=dict(body))
+        if response.status_code != httpx.codes.OK:
+            raise ApiError(cast(Answer, response.json())["detail"])
+
+    def _get(
+        self, path: str, query: Mapping[str, int | float | str] | None = None, extra: float = 0
+    ) -> Answer:
         response = self._ask("GET", path, params=query, timeout=self._timeout + extra)
         answer = cast(Answer, response.json())
         if response.status_code != httpx.codes.OK:

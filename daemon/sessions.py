@@ -199,9 +199,13 @@ class _Tries:
 
 
 class Proof:
-    """Looks at PINs, one at a time and off the loop. ``now``: monotonic nanoseconds."""
+    """Looks at PINs, one at a time and off the loop. ``now``: monotonic nanoseconds.
+
+    ``locked_out`` is called with the name of whoever gave ATTEMPTS wrong ones, once for each lock.
+    """
 
     def __init__(self, staff: StaffFile, now: Callable[[], int]) -> None:
+        self.locked_out: Callable[[str], None] = _nobody_listens
         self._staff = staff
         self._now = now
         self._tries: dict[str, _Tries] = {}  # of known names only: its size is that of the staff
@@ -231,7 +235,12 @@ class Proof:
         tries.wrong += 1
         if tries.wrong >= ATTEMPTS:
             tries.wrong, tries.until = 0, self._now() + LOCKED_OUT
+            self.locked_out(name)
         raise WrongPin
+
+
+def _nobody_listens(name: str) -> None:
+    pass
 
 
 # --- sessions --------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from daemon import __version__
-from daemon.api import acts, events, metrics, player, problems, records, schema, sessions, views
+from daemon.api import acts, events, house, link, metrics, player, problems, records, schema, sessions, views
 from daemon.api.door import Door
 from daemon.api.limits import Limits
 from daemon.api.service import Service
@@ -24,6 +24,8 @@ def create_app(service: Service, known_acts: frozenset[str], door: Door | None =
     acts.add(app, service, door, known_acts)
     events.add(app, service, door)
     records.add(app, service, door)
+    house.add(app, service, door)
+    link.add(app, service, door)
     player.add(app, service, door)
     metrics.add(app, service, door)
     sessions.add(app, service, door)

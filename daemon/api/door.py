@@ -15,7 +15,7 @@ from fastapi import Request
 from daemon.api.peers import Peer
 from daemon.api.problems import Problem
 from daemon.config import StaffSettings
-from daemon.roles import AUDITS, CONSOLE
+from daemon.roles import AUDITS, CONSOLE, LINK
 from daemon.sessions import (
     Busy,
     LockedOut,
@@ -98,6 +98,18 @@ class Door:
 
     def known(self, request: Request) -> str:
         """The role of the peer: "" trusted, or one of ROLES or CONSOLE. Raises Problem for others."""
+        role = self._role(request)
+        if role == LINK:
+            raise _not_for(role, "serves the linked pool and nothing else")
+        return role
+
+    def link(self, request: Request) -> None:
+        """The link process, or a trusted caller. Raises Problem."""
+        role = self._role(request)
+        if role not in ("", LINK):
+            raise _not_for(role, "does not speak for the linked pool")
+
+    def _role(self, request: Request) -> str:
         peer: Peer | None = request.scope.get("state", {}).get("peer")
         if peer is None and self._at_hand:
             return ""
@@ -226,3 +238,7 @@ def _ids(what: str, named: Mapping[str, str], number: Callable[[str], int], log:
         except KeyError:
             log("staff-unknown", kind=what, name=name)
     return known
+
+
+def _not_for(role: str, why: str) -> Problem:
+    return Problem(403, "Not for this role", f"a {role} {why}")

@@ -15,7 +15,8 @@ from daemon.records import FACES_IN, SEALED, Plain, encode
 
 BATCH: Final = 32  # records of one look: a stream from far back must not keep the loop from a card
 KEPT: Final = 256  # events that wait, ready to be sent, for streams that are up to date
-_DEVICE_FACTS: Final = ("state", "ready", "cause", "detail", "code", "text", "holds")
+# What is chosen, not written: free text is for those who read the journal.
+ARGS_TOLD: Final = ("box", "seat", "amount", "bet", "card", "cards", "result", "first", "round", "id", "code")
 
 Event = tuple[int, bytes]
 
@@ -34,12 +35,17 @@ def _open(name: str, value: object) -> object:
     return value if name not in FACES_IN or str(value).isdecimal() else SEALED
 
 
+def _told(args: Plain) -> Plain:
+    return {name: _open(name, args[name]) for name in ARGS_TOLD if name in args}
+
+
 def summary(record: Plain) -> Plain:
     """What a record is about, with the same keys for every kind."""
     said = record["input"]
     act = said["kind"] == "act"
     return {
         "name": said["name"] if act else "",
+        "args": _told(said["args"]) if act else {},
         "by": said.get("by", ""),
         "role": said.get("role", ""),
         "second": said.get("second", ""),

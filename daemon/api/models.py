@@ -110,6 +110,12 @@ class Sign(Form):
     proven: bool
 
 
+class House(Form):
+    time_zone: str
+    gaming_day: str
+    shifts: dict[str, str]
+
+
 class Status(Form):
     table: str
     game: str
@@ -123,6 +129,7 @@ class Status(Form):
     faults: list[Fault]
     devices: dict[str, Device]
     sign: Sign
+    house: House
     version: str
 
 
@@ -207,6 +214,70 @@ class Records(Form):
     next: int | None
 
 
+class RoundCounts(Form):
+    settled: int
+    void: int
+    open: int
+    first: int | None
+    last: int | None
+
+
+class Difference(Form):
+    where: str
+    what: str
+    told: int
+    booked: int
+
+
+class Report(Form):
+    table: str
+    game: str
+    day: str
+    shift: str | None
+    house: House
+    start: str
+    to: str
+    records: list[int] | None
+    final: bool
+    rounds: RoundCounts
+    drop: dict[str, int]
+    account: dict[str, int]
+    pool: dict[str, int] | None
+    awards: list[Anything]
+    corrections: list[Anything]
+    irregularities: dict[str, list[Incident]]
+    remarks: list[Irregularity]
+    faults: list[Anything]
+    openings: list[Anything]
+    reconciled: bool
+    differences: list[Difference]
+    verified: bool
+    errors: list[str]
+
+
+class Told(Form):
+    seq: int
+    at: str
+    who: str
+    what: str
+    accepted: bool
+    became: list[str]
+    clauses: list[str]
+
+
+class Story(Form):
+    table: str
+    game: str
+    house: House
+    round: int
+    outcome: str
+    records: list[int]
+    told: list[Told]
+    account: Anything | None
+    verified: bool
+    errors: list[str]
+
+
 class Prize(Form):
     category: str
     amount: int
@@ -240,3 +311,27 @@ class SessionView(Form):
 
 class NewSession(SessionView):
     token: str
+
+
+class Outgoing(Form):
+    seq: int
+    prior: int
+    lines: list[tuple[int, str, int, int]]
+    round: int | None
+    reason: str
+
+
+class Outbox(Form):
+    table: str
+    pool: str
+    currency: str
+    fingerprint: str
+    records: list[Outgoing]
+    undecided: list[Outgoing]
+    pending: int
+    later: int
+    acked: int
+
+
+class Taken(Form):
+    seq: int

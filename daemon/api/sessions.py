@@ -14,8 +14,9 @@ from daemon.api.door import Door, pin_problem
 from daemon.api.service import Service
 from daemon.clock import stamp
 from daemon.records import Plain
-from daemon.sessions import Busy, LockedOut, Session, Sessions, StaffError, WrongPin
+from daemon.sessions import ATTEMPTS, LOCKED_OUT, Busy, LockedOut, Session, Sessions, StaffError, WrongPin
 from daemon.table import Noticed
+from drivers.base import SECOND
 
 Pin = Annotated[SecretStr, Field(max_length=128)]
 _REFUSED = (WrongPin, LockedOut, Busy, StaffError)
@@ -41,6 +42,13 @@ class PinBody(BaseModel):
 def add(app: FastAPI, service: Service, door: Door) -> None:
     _add_beginning(app, service, door)
     _add_current(app, service, door)
+    if door.sessions is not None:
+        door.sessions.proof.locked_out = lambda name: service.notice(_lockout(name))
+
+
+def _lockout(name: str) -> Noticed:
+    """Whoever tries PINs leaves a record."""
+    return Noticed("pin-lockout", f"{name}: {ATTEMPTS} wrong PINs, locked for {LOCKED_OUT // SECOND} s")
 
 
 def _add_beginning(app: FastAPI, service: Service, door: Door) -> None:

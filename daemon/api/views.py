@@ -8,7 +8,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse
 
 from daemon import __version__
-from daemon.api import models
+from daemon.api import models, stud
 from daemon.api.door import Door
 from daemon.api.problems import Problem
 from daemon.api.service import After, Number, Service, Wait
@@ -54,7 +54,7 @@ def _seen(service: Service) -> Plain:
     view = service.view()
     for device in view["devices"].values():
         device["todo"] = Cause(device["cause"]).remedy if device["cause"] else ""
-    return view
+    return view | stud.seen(service.engine)
 
 
 def _add_rounds(app: FastAPI, service: Service, door: Door) -> None:

@@ -48,10 +48,12 @@ def serve(
     names: Sequence[str] = (),
     public: bool = False,
     ready: Callable[[str], None] = lambda url: None,
+    metrics_key: str = "",
 ) -> None:
     """Serve at ``host``:``port`` (0: any free one) until SIGTERM or SIGINT; ``ready`` is told the address.
 
-    ``names`` are further Host headers to answer to, for a proxy in front. Raises NotLoopback for an
+    ``names`` are further Host headers to answer to, for a proxy in front; ``metrics_key`` is what Prometheus
+    brings. Raises NotLoopback for an
     address that the network can reach, unless it is meant to be ``public``; OSError when it is taken.
     """
     if not (public or is_loopback(host)):
@@ -64,7 +66,7 @@ def serve(
         ready(f"http://{address}/")
         hosts = accepted_hosts(host, listener.getsockname()[1], names)
         config = uvicorn.Config(
-            create_app(DaemonApi(socket_path), hosts),
+            create_app(DaemonApi(socket_path), hosts, metrics_key),
             http="h11",
             ws="none",
             log_config=None,

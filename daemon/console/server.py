@@ -23,6 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from daemon.console import scrape
 from daemon.console.daemon_api import TIMEOUT, DaemonApi, Unreachable
 from daemon.console.events import with_beats
 from daemon.console.guard import Guard
@@ -55,9 +56,11 @@ class Files(StaticFiles):
         return response
 
 
-def create_app(api: DaemonApi, hosts: frozenset[str]) -> Starlette:
-    """The server for one daemon. ``hosts``: the Host headers that it answers to."""
+def create_app(api: DaemonApi, hosts: frozenset[str], metrics_key: str = "") -> Starlette:
+    """The server for one daemon. ``hosts``: the Host headers that it answers to; ``metrics_key``: what a
+    question for ``/metrics`` has to bring, "" for no such page."""
     console = Console(api)
+    scraped = [Route("/metrics", scrape.metrics(api, metrics_key))] if metrics_key else []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -76,6 +79,7 @@ def create_app(api: DaemonApi, hosts: frozenset[str]) -> Starlette:
             Route("/api/acts/{name:str}", console.act, methods=["POST"]),
             Route("/api/{what:str}", console.read),
             Route("/api/{what:str}/{number:int}", console.read),
+            *scraped,
             Mount("/static", Files(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, hosts=hosts)],

@@ -1,7 +1,7 @@
 // What is wrong with the picture, as a list of sentences: things that lie over each other, are cut off, or
 // are too small for a finger. Only what can be seen counts, and of an open dialog only itself.
 () => {
-  const SEEN = "button, a, input, select, h1, h2, h3, p, dt, dd, th, td, small, .spot, .chip, .card";
+  const SEEN = "button, a, input, select, h1, h2, h3, p, dt, dd, th, td, small, .spot, .chip, .card, .tag, .seat-stack, .seat-number";
   const dialog = document.querySelector("dialog[open]");
   const shown = [...(dialog ?? document.body).querySelectorAll(SEEN)].filter((each) =>
     each.checkVisibility({ visibilityProperty: true }) && !each.closest(".visually-hidden, .skip") && (dialog || !each.closest("dialog")));
@@ -28,7 +28,7 @@
     const high = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
     if (wide > 1.5 && high > 1.5) faults.push(`${name(a)} lies over ${name(b)}`);
   }));
-  for (const each of shown.filter((e) => e.matches("button, .chip, .spot, h2"))) {
+  for (const each of shown.filter((e) => e.matches("button, .chip, .spot, .tag, .seat-stack, h2"))) {
     if (each.clientWidth && each.scrollWidth > each.clientWidth + 1) faults.push(`${name(each)} is cut off`);
   }
   for (const each of shown.filter((e) => e.matches("button:not(.card), .button"))) {

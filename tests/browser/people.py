@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+import pytest
 
 from daemon.client import NotRunning
 from daemon.demo.world import PIN, World
+from daemon.games.five_card.rules import FORTY
 from daemon.simhost import ControlError
 from drivers.cards import DECK, parse_cards
 
@@ -63,7 +69,9 @@ class Table:
 
     def rest(self) -> None:
         """Whatever was going on, there is no round, no fault, nothing to pay, and the shuffler deals."""
-        status = self.until("an answer", lambda _: True)
+        status = self.until(
+            "the first packet", lambda now: now["state"] != "betting" or not now["betting_closed"]
+        )
         if status["state"] == "out-of-service":
             self.act("open-table")
         elif status["state"] == "betting":
@@ -157,6 +165,48 @@ class Table:
         return [r for r in found if r["input"].get("name") == name and "refusal" not in r]
 
 
+class StudTable(Table):
+    """A table of five-card stud. Amounts are those of the demonstration: an ante of 20.00."""
+
+    def rest(self) -> None:
+        """Whatever was going on, the table is open, nobody is seated, and the shoe deals."""
+        status = self.until("an answer", lambda _: True)
+        if status["state"] == "out-of-service":
+            self.act("open-table")
+        elif status["state"] == "antes":
+            for hand in self.world.client.round(status["round"])["seats"]:
+                self.act("take-back", seat=hand["seat"])
+        elif status["round"] is not None:
+            self.act("wrong-deck", text="the test before left it")
+        for seat in self.world.client.status()["seats"]:
+            self.act("leave", seat=seat["seat"])
+        self.act("new-deck")
+        if self.world.client.status()["mode"] != "shoe":
+            self.act("use-shoe")
+        self.until("the devices", lambda status: not self._cleared(status) and not status["not_ready"])
+
+    def seated(self, *seats: int, chips: int = 200_000) -> None:
+        for seat in seats:
+            self.act("buy-in", seat=seat, amount=chips, player=f"player {seat}")
+
+    def load_deck(self, *cards: str) -> None:
+        """The shoe deals the burn and these cards, then the rest of the forty."""
+        first = [card.text for word in cards for card in parse_cards(word)]
+        rest = [card.text for card in FORTY if card.text not in first]
+        self.world.shoe.do("load", deck=[rest.pop(), *first, *rest])
+
+    def deal(self, count: int) -> None:
+        """So many cards out of the shoe, each known to the table before the next."""
+        for _ in range(count):
+            before = self.cards_out()
+            self.world.shoe.do("draw")
+            self.until("a card", lambda _: self.cards_out() > before)  # noqa: B023
+
+    def cards_out(self) -> int:
+        number = self.world.client.status()["round"]
+        return 0 if number is None else int(self.world.client.round(number)["cards_out"])
+
+
 def _deck(status: Json) -> bool:
     deck = status["deck"]
     if status["mode"] == "shoe":
@@ -175,7 +225,10 @@ class Floor:
         self._folder = folder
 
     def close(self) -> None:
+        """Whoever reads why a test failed wants to know what its screens said last."""
         for context in self._contexts:
+            for page in context.pages:
+                print("told last:", page.locator("#told").inner_text() or "nothing")
             context.close()
 
     def screen(self, size: tuple[int, int] = SMALL, language: str = ENGLISH, path: str = "") -> Page:
@@ -217,17 +270,58 @@ def wait_state(page: Page, state: str) -> None:
     page.locator(f"[data-state={state}]").wait_for()
 
 
+_pressed: WeakKeyDictionary[Page, float] = WeakKeyDictionary()  # when its large button was touched
+
+
 def primary(page: Page, text: str) -> None:
     """Touch the large button once it says ``text``, and not as the echo of the touch before."""
-    page.wait_for_timeout(ECHO)
-    page.locator("[data-control=next-0]:enabled, .next .primary:enabled").filter(has_text=text).first.tap()
+    button = (
+        page.locator(".next [data-key=next-0]:enabled, .next .primary:enabled").filter(has_text=text).first
+    )
+    button.wait_for()
+    _past_the_echo(page)
+    button.tap()
+    _pressed[page] = time.monotonic()
+
+
+def touch(page: Page, control: str) -> None:
+    """Touch the button of this name, and not as the echo of a touch before."""
+    page.locator(f"[data-control={control}]:enabled").wait_for()
+    _past_the_echo(page)
+    page.locator(f"[data-control={control}]:enabled").tap()
+    _pressed[page] = time.monotonic()
+
+
+def open_betting(page: Page, text: str, press: Callable[[Page, str], None] = primary) -> None:
+    """Press what says ``text``; once more, as a dealer would, if the sign was not proven then (CS-01)."""
+    give_up = time.monotonic() + PATIENCE
+    betting, refused = page.locator("[data-state=betting]"), page.locator("#told .refused")
+    while True:
+        press(page, text)
+        betting.or_(refused).first.wait_for()
+        if betting.count():
+            return
+        assert "CS-01" in refused.inner_text()
+        assert time.monotonic() < give_up, "the sign is never proven"
 
 
 def press_enter(page: Page, text: str) -> None:
     """The same by the key, once the button is there."""
-    page.wait_for_timeout(ECHO)
     page.locator("[data-control=next-0]:enabled").filter(has_text=text).wait_for()
-    page.keyboard.press("Enter")
+    press_key(page, "Enter")
+
+
+def press_key(page: Page, key: str) -> None:
+    """A key that stands for a button, and not as the echo of a press before."""
+    _past_the_echo(page)
+    page.keyboard.press(key)
+    _pressed[page] = time.monotonic()
+
+
+def _past_the_echo(page: Page) -> None:
+    passed = (time.monotonic() - _pressed.get(page, -PATIENCE)) * 1000
+    if passed < ECHO:
+        page.wait_for_timeout(ECHO - passed)
 
 
 def bet(page: Page, box: int, progressive: bool = False) -> None:
@@ -246,7 +340,7 @@ def show_cards(page: Page, cards: Sequence[str]) -> None:
         button = page.locator(f"dialog [data-key='{card}']")
         if button.get_attribute("aria-pressed") == "false":
             button.tap()
-    page.locator("[data-control=picker]:enabled").tap()
+    touch(page, "picker")
     page.locator("dialog").wait_for(state="hidden")
 
 
@@ -264,3 +358,31 @@ def faults_of(page: Page) -> list[str]:
     """Texts and buttons that lie over each other, are cut off, or are too small for a finger."""
     found: list[str] = page.evaluate(_FAULTS)
     return found
+
+
+@cache
+def axe_source() -> str:
+    """axe-core, as a script."""
+    found = find_spec("axe_playwright_python")
+    if found is None or found.origin is None:
+        pytest.skip("axe-playwright-python, which brings axe-core, is not installed")
+    return (Path(found.origin).parent / "axe.min.js").read_text()
+
+
+def findings(page: Page) -> list[str]:
+    """What axe-core finds that is serious or critical."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe_source())
+    result: dict[str, Any] = page.evaluate("axe.run({ resultTypes: ['violations'] })")
+    return [
+        f"{found['id']}: {node['target']} {node['failureSummary']}"
+        for found in result["violations"]
+        if found["impact"] in ("serious", "critical")
+        for node in found["nodes"]
+    ]
+
+
+def look(page: Page) -> None:
+    """Nothing serious for axe-core, and nothing wrong with the picture."""
+    assert findings(page) == []
+    assert faults_of(page) == []

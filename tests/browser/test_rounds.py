@@ -18,7 +18,9 @@ from tests.browser.people import (
     bet,
     confirm,
     faults_of,
+    open_betting,
     press_enter,
+    press_key,
     primary,
     show_cards,
     wait_state,
@@ -31,8 +33,7 @@ def test_a_dealer_plays_a_round_by_touch(floor: Floor) -> None:
     table = floor.table
     page = floor.sign_in("dealer")
     primary(page, "Shuffle")
-    primary(page, "Open betting")
-    wait_state(page, "betting")
+    open_betting(page, "Open betting")
     bet(page, 2)
     bet(page, 5, progressive=True)
     assert faults_of(page) == []
@@ -81,6 +82,8 @@ def test_a_slip_is_undone_and_a_double_tap_is_one_act(floor: Floor) -> None:
     expect(page.locator("[data-key=box-4] .spot.ante")).to_contain_text("100.00")
     undo = page.locator("[data-key=undo]")
     expect(undo).to_contain_text("Ante Box 4")
+    page.reload()  # what the page itself did is forgotten; the record tells the box
+    expect(undo).to_contain_text("Ante Box 4")
     undo.tap()
     expect(page.locator("[data-key=box-4].empty")).to_be_visible()
     assert floor.table.world.client.rounds(1)[0]["boxes"] == []
@@ -92,7 +95,7 @@ def test_two_exposures_void_the_round_and_the_progressive_carries_over(floor: Fl
     table.shuffled("shoe")
     table.load_shoe("2S 4H 6C 8D 10S", "3S 5H 7C 9D JS")
     page = floor.sign_in("dealer", DESKTOP, CHINESE)
-    primary(page, "開始下注")
+    open_betting(page, "開始下注")
     bet(page, 3, progressive=True)
     primary(page, "停止下注")
     table.draw(6)
@@ -119,7 +122,7 @@ def test_two_exposures_void_the_round_and_the_progressive_carries_over(floor: Fl
     assert table.world.client.status()["carried"] == {"3": 1000}
     table.act("shuffle")
     table.act("cut")
-    primary(page, "開始下注")
+    open_betting(page, "開始下注")
     expect(page.locator("[data-key=box-3] .progressive")).to_contain_text("轉入")
     bet(page, 3)
     expect(page.locator("[data-key=box-3] .progressive.filled")).to_contain_text("轉入10.00")
@@ -132,7 +135,7 @@ def test_a_jackpot_waits_for_a_supervisor(floor: Floor) -> None:
     table.load_shoe("9S 10S JS QS KS", "2H 4D 6C 8H 10D")
     page = floor.sign_in("dealer")
     boss = floor.sign_in("supervisor")
-    primary(page, "Open betting")
+    open_betting(page, "Open betting")
     bet(page, 1, progressive=True)
     primary(page, "Close betting")
     table.draw(10)
@@ -162,8 +165,7 @@ def test_a_round_is_played_with_the_keyboard_alone(floor: Floor) -> None:
     table.load_shoe("2S 4H 6C 8D 10S", "AS KH 7C 9D JS")
     page = floor.sign_in("dealer")
     page.locator("main").focus()
-    press_enter(page, "Open betting")
-    wait_state(page, "betting")
+    open_betting(page, "Open betting", press_enter)
     page.keyboard.press("6")
     expect(page.locator("[data-key=box-6].bet")).to_be_visible()
     page.keyboard.press("6")
@@ -176,7 +178,7 @@ def test_a_round_is_played_with_the_keyboard_alone(floor: Floor) -> None:
     table.draw(10)
     wait_state(page, "deciding")
     expect(page.locator(".next").get_by_role("button", name=re.compile("Raise"))).to_be_enabled()
-    page.keyboard.press("r")
+    press_key(page, "r")
     wait_state(page, "settling")
     expect(page.locator(".dealer-hand")).to_contain_text(re.compile("No pair, qualifies"))
     press_enter(page, "Settle")

@@ -12,7 +12,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import expect
 
-from tests.browser.people import Floor, bet, faults_of, primary, sign_in, wait_state
+from tests.browser.people import Floor, bet, faults_of, open_betting, primary, sign_in
 
 expect.set_options(timeout=30_000)
 
@@ -64,8 +64,7 @@ def test_a_restart_under_an_open_page(floor: Floor) -> None:
     table = floor.table
     table.shuffled()
     page = floor.sign_in("dealer")
-    primary(page, "Open betting")
-    wait_state(page, "betting")
+    open_betting(page, "Open betting")
     bet(page, 7)
     os.kill(daemon_of(floor), signal.SIGKILL)
     expect(page.locator("[data-live=reconnecting]")).to_be_visible()
@@ -81,6 +80,7 @@ def test_a_restart_under_an_open_page(floor: Floor) -> None:
     expect(page.locator("#banner")).to_be_empty()
     table.until("the devices", lambda status: not status["not_ready"])
     primary(page, "Close betting")
+    table.until("the end of betting", lambda status: status["betting_closed"])
 
 
 def test_a_daemon_that_hangs_makes_the_page_stale(floor: Floor) -> None:
@@ -112,6 +112,7 @@ def test_a_wrong_pin_and_a_locked_session(floor: Floor) -> None:
     expect(page.locator("h1")).to_have_text("Locked")
     page.locator("input[name=pin]").fill("246810")
     page.get_by_role("button", name="Unlock").tap()
+    page.locator(".view").wait_for()
     expect(page.locator("[data-live=live]")).to_be_visible()
     page.locator("[data-key=person]").tap()
     page.get_by_role("button", name="Sign out").tap()
@@ -121,8 +122,7 @@ def test_a_wrong_pin_and_a_locked_session(floor: Floor) -> None:
 def test_a_refusal_says_why_and_what_to_do(floor: Floor) -> None:
     floor.table.shuffled()
     page = floor.sign_in("dealer")
-    primary(page, "Open betting")
-    wait_state(page, "betting")
+    open_betting(page, "Open betting")
     bet(page, 1)
     page.route(
         "**/api/acts/ante", lambda route: route.continue_(post_data='{"args":{"box":1,"amount":5000}}')

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import statistics
-from importlib.util import find_spec
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -21,42 +22,14 @@ from tests.browser.people import (
     SMALL,
     Floor,
     bet,
-    faults_of,
-    primary,
+    look,
+    open_betting,
     wait_state,
 )
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 expect.set_options(timeout=30_000)
 VIEWS = ("supervisor", "dealer", "technician", "auditor")
 CHANGES = 8
-
-
-def axe_source() -> str:
-    found = find_spec("axe_playwright_python")
-    if found is None or found.origin is None:
-        pytest.skip("axe-playwright-python, which brings axe-core, is not installed")
-    return (Path(found.origin).parent / "axe.min.js").read_text()
-
-
-def findings(page: Page) -> list[str]:
-    """What axe-core finds that is serious or critical."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(axe_source())
-    result: dict[str, Any] = page.evaluate("axe.run({ resultTypes: ['violations'] })")
-    return [
-        f"{found['id']}: {node['target']} {node['failureSummary']}"
-        for found in result["violations"]
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
-    ]
-
-
-def look(page: Page) -> None:
-    assert findings(page) == []
-    assert faults_of(page) == []
 
 
 @pytest.mark.parametrize(("language", "size"), [(ENGLISH, SMALL), (CHINESE, DESKTOP)], ids=["en", "zh"])
@@ -96,6 +69,43 @@ def test_the_language_is_kept(floor: Floor) -> None:
     page.reload()
     expect(page.locator(".chip.liveness")).to_have_text("即時")
     expect(page.locator(".dealer-hand h2")).to_contain_text("莊荷")
+
+
+def test_times_are_the_house_s_with_utc_beside_them(floor: Floor) -> None:
+    floor.table.shuffled()
+    floor.table.open_betting()
+    page = floor.sign_in("auditor", DESKTOP)
+    opened = floor.table.world.client.rounds(1)[0]["opened_at"]
+    zone = floor.table.world.client.status()["house"]["time_zone"]
+    local = datetime.fromisoformat(opened).astimezone(ZoneInfo(zone))
+    row = page.locator(".round-row time").first
+    expect(row).to_have_attribute("datetime", opened)
+    expect(row.locator("span")).to_have_text(f"{local:%Y-%m-%d %H:%M:%S}")
+    expect(row.locator("small")).to_have_text(f"{opened[:19].replace('T', ' ')} UTC")
+    page.locator(".round-row").first.tap()
+    expect(page.locator(".records time small").first).to_have_text(f"{opened[:23].replace('T', ' ')} UTC")
+    with page.expect_download() as download:
+        page.locator("[data-key=csv]").tap()
+    assert f"local ({zone})" in Path(download.value.path()).read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("zone", "told"),
+    [
+        ("'Asia/Macau'", "07:04:49 (23:04:49 UTC)"),
+        ("'Europe/Lisbon'", "00:04:49 (23:04:49 UTC)"),
+        ("'UTC'", "23:04:49 UTC"),
+        ("'Mars/Olympus'", "23:04:49 UTC"),
+        ("undefined", "23:04:49 UTC"),
+    ],
+)
+def test_a_zone_that_is_not_known_is_utc(floor: Floor, zone: str, told: str) -> None:
+    page = floor.screen()
+    said = page.evaluate(
+        "async () => { const { clock, setZone } = await import('/static/i18n.js');"
+        f" setZone({zone}); return clock('2026-07-30T23:04:49.5Z'); }}"
+    )
+    assert said == told
 
 
 def test_players_see_the_present_and_nothing_else(floor: Floor) -> None:
@@ -180,8 +190,7 @@ def test_from_the_commit_to_the_pixel(floor: Floor, record_property: Any) -> Non
     """Reported, not asserted: from an input's stamp in the journal to the frame that shows it."""
     floor.table.shuffled()
     page = floor.sign_in("dealer")
-    primary(page, "Open betting")
-    wait_state(page, "betting")
+    open_betting(page, "Open betting")
     bet(page, 1)
     page.evaluate(
         "() => { window.seen = {}; document.addEventListener('feltd:drawn', ({ detail }) => {"

@@ -16,6 +16,7 @@ from daemon.console import server
 from daemon.console.daemon_api import DaemonApi
 from daemon.console.events import BEAT, with_beats
 from daemon.console.run import NotLoopback, accepted_hosts, is_loopback, serve
+from daemon.roles import CARIBBEAN, FIVE_CARD, FORMS
 
 HOST = "127.0.0.1:8080"
 MARK = {"X-Feltd-Console": "1"}
@@ -315,12 +316,15 @@ def test_no_key_is_missing_and_none_is_left_over() -> None:
     ("family", "names"),
     [
         ("state", "out-of-service between-rounds betting dealing deciding showdown settling void"),
+        ("state", "antes opening speaking answering"),
+        ("seat", "folded dead all-in"),
+        ("stud", "fold check call bet raise"),
         (
             "category",
             "royal-flush straight-flush quads full-house flush straight trips two-pair pair no-pair",
         ),
         ("result", "win lose not-qualified void"),
-        ("clause", "CS-11a CS-11b CS-11c CS-11d"),
+        ("clause", "CS-11a CS-11b CS-11c CS-11d FC-16 FC-18 FC-19 FC-20"),
         ("outcome", "open settled void"),
     ],
 )
@@ -328,11 +332,9 @@ def test_the_words_of_the_daemon_are_all_known(family: str, names: str) -> None:
     assert {f"{family}.{name}" for name in names.split()} <= set(strings())
 
 
-def test_every_act_of_caribbean_has_its_name() -> None:
-    from daemon.roles import CARIBBEAN_FORMS, TABLE_FORMS
-
-    missing = {f"act.{form.name}" for form in (*TABLE_FORMS, *CARIBBEAN_FORMS)} - set(strings())
-    assert missing == set()
+@pytest.mark.parametrize("game", [CARIBBEAN, FIVE_CARD])
+def test_every_act_has_its_name(game: str) -> None:
+    assert {f"act.{form.name}" for form in FORMS[game]} - set(strings()) == set()
 
 
 def test_the_terms_are_those_of_the_regulation() -> None:
@@ -343,6 +345,8 @@ def test_the_terms_are_those_of_the_regulation() -> None:
         "累進大獎",
     ]
     assert (words["category.royal-flush"][1], words["category.full-house"][1]) == ("黃袍麒", "夫盧")
+    stud = [words[f"stud.{word}"][1] for word in ("fold", "check", "call", "all-in", "pot")]
+    assert stud == ["放棄", "讓牌", "跟注", "缺資", "彩池"]  # 104/85/M, articles 7, 10 and 11
 
 
 def test_the_page_loads_nothing_from_elsewhere() -> None:

@@ -110,7 +110,7 @@ def test_an_event_says_what_was_committed(tmp_path: Path) -> None:
         async with reading(stage, f"after={before}") as reader:
             body = {"by": "ana", "role": "dealer"}
             seq = (await api.post("/acts/open-table", json=body)).json()["seq"]
-            refused = (await do(api, "ante", box=1, amount=10_000)).json()["seq"]
+            refused = (await do(api, "ante", box=1, amount=10_000, text="written")).json()["seq"]
             told = {event["seq"]: event for event in await reader.upto(refused)}
         act = told[seq]
         assert (act["kind"], act["state"], act["round"]) == ("act", "between-rounds", None)
@@ -118,6 +118,7 @@ def test_an_event_says_what_was_committed(tmp_path: Path) -> None:
         summary = act["summary"]
         assert (summary["name"], summary["by"], summary["role"]) == ("open-table", "ana", "dealer")
         assert (summary["accepted"], summary["refusal"]) == (True, None)
+        assert (summary["args"], told[refused]["summary"]["args"]) == ({}, {"box": 1, "amount": 10_000})
         refusal = told[refused]["summary"]
         assert refusal["accepted"] is False
         assert refusal["refusal"]["clause"] == "CS-06"
@@ -319,6 +320,8 @@ def test_cards_that_were_keyed_are_read_by_nobody(tmp_path: Path) -> None:
             assert f"{card} " not in told
             assert f'{card}"' not in told
             assert card.encode() not in reader.data
+        keyed = [event["summary"]["args"] for event in reader.told() if event["summary"]["name"] == "reveal"]
+        assert keyed == [{"box": 1, "card": "sealed", "cards": "sealed"}]
         assert json.loads(told)["records"][-1]["input"]["args"]["cards"] == 52
 
     played(tmp_path, story)

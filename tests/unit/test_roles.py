@@ -7,7 +7,18 @@ import pytest
 from daemon.api.offers import _ROWS
 from daemon.build import known_acts
 from daemon.config import load
-from daemon.roles import CARIBBEAN, FIVE_CARD, FORMS, MAY, ROLES, or_list, roles_for, seconds_for
+from daemon.roles import (
+    CARIBBEAN,
+    CLEARED_BY,
+    FIVE_CARD,
+    FORMS,
+    MAY,
+    ROLES,
+    clearers_of,
+    or_list,
+    roles_for,
+    seconds_for,
+)
 from tests.fakes.stage import DEMO
 from tools import roles_page
 
@@ -77,6 +88,24 @@ def test_a_second_person_is_never_of_the_first_one_s_role(game: str) -> None:
     for name in two:
         firsts = {role for state in STATES[game] for role in roles_for(game, name, state)}
         assert not firsts & set(found[name])
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("code", ["integrity", "firmware-shoe", "card-without-shuffle", "archives"])
+def test_some_faults_are_not_everybody_s_to_clear(game: str, code: str) -> None:
+    agreed_for = {"supervisor", "technician"}
+    if code not in ("integrity", "firmware-shoe"):
+        agreed_for.add("dealer")
+    for state in STATES[game]:
+        may = {*roles_for(game, "clear-fault", state)} & {*clearers_of(code)}
+        assert may == agreed_for, state
+
+
+def test_the_page_names_the_faults_that_not_everybody_clears() -> None:
+    text = " ".join(roles_page.FILE.read_text().split())
+    for code, by in CLEARED_BY.items():
+        assert f"`{code}" in text, code
+        assert or_list(by) in text, code
 
 
 def test_the_page_shows_the_table() -> None:

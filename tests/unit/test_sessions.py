@@ -193,6 +193,25 @@ def test_five_wrong_pins_lock_a_name_for_five_minutes(file: StaffFile, clock: Fa
     at_a_terminal(file, clock, story)
 
 
+def test_a_lock_is_told_once_and_of_known_names_only(file: StaffFile, clock: FakeClock) -> None:
+    async def story(sessions: Sessions) -> None:
+        locked: list[str] = []
+        sessions.proof.locked_out = locked.append
+        for name in ("ana", "nobody"):
+            for _ in range(ATTEMPTS - 1):
+                with pytest.raises(WrongPin):
+                    await sessions.begin(name, WRONG)
+        assert locked == []
+        for name in ("ana", "nobody"):
+            with pytest.raises(WrongPin):
+                await sessions.begin(name, WRONG)
+        with pytest.raises(LockedOut):
+            await sessions.begin("ana", WRONG)
+        assert locked == ["ana"]
+
+    at_a_terminal(file, clock, story)
+
+
 def test_the_right_pin_forgives_the_wrong_ones_before_it(file: StaffFile, clock: FakeClock) -> None:
     async def story(sessions: Sessions) -> None:
         for _ in range(3):

@@ -21,11 +21,11 @@ export function face(card) {
     h("b", {}, rankOf(card)), h("i", {}, SIGNS[suit]));
 }
 
-/** A hand of `size` cards: known ones open, the others as backs. `onCard(at)` makes each one a button. */
-export function hand(place, cards, { size = 5, exposed = 0, onCard = null, disabled = false } = {}) {
+/** A hand of `size` cards: known ones open, the others as backs. `onCard(at)` makes each `touchable` one a button. */
+export function hand(place, cards, { size = 5, exposed = 0, onCard = null, touchable = () => true, disabled = false } = {}) {
   const shown = Array.from({ length: size }, (_, index) => cards?.[index] ?? null);
   return h("div", { class: "hand", role: "group", "aria-label": t("card.hand", { place }) },
-    shown.map((card, index) => oneCard(card, index + 1, { exposed: exposed === index + 1, onCard, disabled })));
+    shown.map((card, index) => oneCard(card, index + 1, { exposed: exposed === index + 1, onCard: touchable(index + 1) ? onCard : null, disabled })));
 }
 
 function oneCard(card, at, { exposed, onCard, disabled }) {

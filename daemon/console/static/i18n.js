@@ -39,9 +39,23 @@ export function wording(text) {
 }
 
 /** A place inside a sentence of the daemon. */
-const translated = (part) => (part === "the dealer" ? t("box.dealer") : /^box \d$/.test(part) ? t("box.name", { box: part.slice(4) }) : part);
+const translated = (part) => {
+  const [, kind, number] = /^(box|seat) (\d)$/.exec(part) ?? [];
+  if (kind) return t(`${kind}.name`, { [kind]: number });
+  return part === "the dealer" ? t("box.dealer") : part;
+};
 
 export const hasString = (key) => key in STRINGS;
+
+let game = "";
+
+/** Some acts have another name in another game. */
+export function setGame(name) {
+  game = name;
+}
+
+/** The name of an act in the game of this table. */
+export const actName = (name) => term("act", hasString(`act.${name}.${game}`) ? `${name}.${game}` : name);
 
 /** Minor units as people read them: 1234567 is 12,345.67. */
 export function money(amount) {
@@ -55,10 +69,32 @@ export function money(amount) {
 /** The same without cents where there are none: what fits on a chip. */
 export const chips = (amount) => money(amount).replace(/\.00$/, "");
 
-/** Hours, minutes and seconds, local to the page. */
-export function clock(when) {
-  return when ? new Date(when).toLocaleTimeString("en-GB") : "–";
+// --- times: the house's own, and UTC beside it -----------------------------------------------
+
+const DAY = { year: "numeric", month: "2-digit", day: "2-digit" };
+const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+let zone = "UTC";
+
+/** The house's time zone, an IANA name; UTC when there is none that this browser knows. */
+export function setZone(name) {
+  try {
+    zone = new Intl.DateTimeFormat("en-GB", { timeZone: name ?? "UTC" }).resolvedOptions().timeZone;
+  } catch {
+    zone = "UTC";
+  }
 }
+
+const inZone = (when, timeZone, parts) => new Intl.DateTimeFormat("sv-SE", { ...parts, timeZone }).format(new Date(when));
+
+/** Hours, minutes and seconds as the house has them, and UTC: "21:04:49 (13:04:49 UTC)". */
+export function clock(when) {
+  if (!when) return "–";
+  const utc = `${inZone(when, "UTC", TIME)} UTC`;
+  return zone === "UTC" ? utc : `${inZone(when, zone, TIME)} (${utc})`;
+}
+
+/** A stamp with its day as the house has it, and in which zone that is. */
+export const moment = (when) => ({ local: inZone(when, zone, { ...DAY, ...TIME }), zone });
 
 export function place(which) {
   return which === "dealer" ? t("box.dealer") : t("box.name", { box: which });

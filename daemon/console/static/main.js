@@ -1,13 +1,13 @@
 // The page: who is there, what is live, and one view of what the daemon has committed.
 
 import { h, render } from "./dom.js";
-import { clock, language, money, setLanguage, t, term } from "./i18n.js";
+import { clock, language, money, setGame, setLanguage, setZone, t, term } from "./i18n.js";
 import { isLive, lock, onChange, present, signOut, start, state } from "./store.js";
 import { closeDialog, onRedraw, openDialog, ui, update } from "./ui.js";
 import { sheet, toldLine } from "./parts.js";
-import { gameOf } from "./games/index.js";
 import { dealerKey, dealerView } from "./views/dealer.js";
 import { supervisorView, waiting } from "./views/supervisor.js";
+import { studKey, studView } from "./views/stud.js";
 import { technicianView } from "./views/technician.js";
 import { auditorView } from "./views/auditor.js";
 import { genericView } from "./views/acts.js";
@@ -15,8 +15,11 @@ import { follow, playerView } from "./views/player.js";
 import { lockedView, loginView } from "./views/login.js";
 
 const isPlayerScreen = location.pathname === "/player";
+/** The dealer's view of each game; a game that has none is played from the list of its acts. */
+const DEALS = { caribbean: dealerView, "five-card": studView };
+const KEYS = { caribbean: dealerKey, "five-card": studKey };
 const VIEWS = {
-  dealer: (table) => (gameOf(table) ? dealerView(table) : genericView(table)),
+  dealer: (table) => (DEALS[table.status.game] ?? genericView)(table),
   supervisor: supervisorView, technician: technicianView, auditor: auditorView,
 };
 /** Which views a role has; the first one is where it begins. */
@@ -26,6 +29,8 @@ const OF_ROLE = {
   technician: ["technician", "dealer"],
   auditor: ["auditor", "supervisor", "technician"],
 };
+
+const TICK = 500; // ms; the time of a decision runs on the screen
 
 let drawn = false;
 
@@ -38,6 +43,8 @@ function draw() {
     return;
   }
   chooseView();
+  setGame(state.table?.status.game);
+  setZone(state.table?.status.house?.time_zone);
   if (ui.dialog && (!state.session || state.session.locked || !state.table)) closeDialog();
   render(top_(), bar());
   render(byId("banner"), banner());
@@ -80,7 +87,7 @@ function bar() {
     session && !session.locked ? tabs(session, table) : null,
     h("div", { class: "who" },
       session ? liveChip(status) : null,
-      session ? h("button", { type: "button", class: "quiet person", "data-key": "person", onclick: personSheet }, h("span", {}, session.name)) : null,
+      session && !session.locked ? h("button", { type: "button", class: "quiet person", "data-key": "person", onclick: personSheet }, h("span", {}, session.name)) : null,
       languageButton()));
 }
 
@@ -118,7 +125,7 @@ function personSheet() {
   openDialog(() => sheet(state.session?.name ?? "", [
     h("p", { class: "lead" }, term("role", state.session?.role)),
     h("h3", {}, t("keys.title")),
-    h("dl", { class: "facts keys-list" }, [["Enter", "enter"], ["1 – 7", "boxes"], ["R", "raise"], ["F", "fold"], ["U", "undo"], ["I", "irregular"], ["A", "acts"], ["L", "language"]].map(([key, what]) =>
+    h("dl", { class: "facts keys-list" }, [["Enter", "enter"], ["1 – 8", "boxes"], ["R", "raise"], ["C", "call"], ["F", "fold"], ["U", "undo"], ["I", "irregular"], ["A", "acts"], ["L", "language"]].map(([key, what]) =>
       h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, t(`keys.${what}`))))),
   ], [
     h("a", { class: "button quiet", href: "/player", target: "_blank", rel: "noopener" }, t("view.player")),
@@ -153,7 +160,7 @@ function key(event) {
   if (event.key === "Enter" && /^(BUTTON|A)$/.test(event.target.tagName)) return; // the focused button's own
   const pressed = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (pressed === "l") switchLanguage();
-  else if (ui.view === "dealer" && isLive() && dealerKey(pressed, state.table)) event.preventDefault();
+  else if (ui.view === "dealer" && isLive() && KEYS[state.table.status.game]?.(pressed, state.table)) event.preventDefault();
 }
 
 document.addEventListener("keydown", key);
@@ -162,6 +169,7 @@ byId("dialog").addEventListener("close", () => ui.dialog && closeDialog());
 
 onChange(redraw);
 onRedraw(redraw);
+setInterval(() => state.table?.status.decision && isLive() && redraw(), TICK);
 setLanguage(language());
 byId("skip").textContent = t("app.skip");
 if (isPlayerScreen) follow(redraw);

@@ -1,7 +1,7 @@
 // Pieces that several views share: buttons that do acts, dialogs, and what became of an act.
 
 import { h } from "./dom.js";
-import { chips, money, t, term, wording } from "./i18n.js";
+import { actName, chips, money, t, term, wording } from "./i18n.js";
 import { act, can, press, state, whyNot } from "./store.js";
 import { closeDialog, openDialog } from "./ui.js";
 import { RANKS, SUITS, face, spoken } from "./cards.js";
@@ -56,6 +56,17 @@ export function confirmAct({ title, body = [], effect, clause, name, args, look 
   ]);
 }
 
+/** An act with a text: what happened, in the words of whoever declares it. */
+export function textAct(name, title, effect, clause, given = "") {
+  let text = given;
+  const draw = () => confirmAct({
+    title, effect, clause, name, args: { text }, ready: text.trim() !== "",
+    body: h("label", { class: "field" }, t("irregular.text"),
+      h("input", { type: "text", value: given, maxlength: "200", oninput: (event) => { const was = text.trim(); text = event.target.value; if (!was !== !text.trim()) openDialog(draw); } })),
+  });
+  openDialog(draw);
+}
+
 /** Name and PIN of the second person, where an act needs two (the daemon looks at both). */
 function secondPerson(name) {
   if (!act(name)?.needs_second) return null;
@@ -97,8 +108,8 @@ export function keypad({ title, min, max, onUse }) {
   openDialog(draw);
 }
 
-/** Choose `count` cards of the deck. Those that lie open elsewhere cannot be chosen. */
-export function cardPicker({ title, count, taken, fixed = [], name, argsOf }) {
+/** Choose `count` cards of the deck. Those that lie open elsewhere, as `taken()` tells, cannot be chosen. */
+export function cardPicker({ title, count, taken, ranks = RANKS, fixed = [], name, argsOf, options }) {
   let chosen = [...fixed];
   const toggle = (card) => () => {
     if (chosen.includes(card)) chosen = chosen.filter((each) => each !== card || fixed.includes(card));
@@ -106,29 +117,32 @@ export function cardPicker({ title, count, taken, fixed = [], name, argsOf }) {
     else if (chosen.length < count) chosen = [...chosen, card];
     openDialog(draw);
   };
-  const draw = () => sheet(title, [
-    h("p", { class: "hint", "aria-live": "polite" }, t("picker.chosen", { n: chosen.length, all: count })),
-    h("div", { class: "deck" }, SUITS.flatMap((suit) => RANKS.map((rank) => {
-      const card = rank + suit;
-      return h("button", {
-        type: "button", class: "pick", "data-key": card, "aria-label": spoken(card), "aria-pressed": String(chosen.includes(card)),
-        disabled: taken.has(card) && !chosen.includes(card), onclick: toggle(card),
-      }, face(card));
-    }))),
-    refusal(),
-  ], [
-    plainButton(t("app.cancel"), closeDialog, { look: "quiet" }),
-    chosen.length === count
-      ? actButton({ control: "picker", name, args: argsOf(chosen.join(" ")), told: title, look: "primary", label: t("picker.done"), onDone: closeDialog })
-      : plainButton(t("picker.done"), () => {}, { look: "primary", disabled: true, key: "picker-wait" }),
-  ]);
+  const draw = () => {
+    const elsewhere = taken();
+    return sheet(title, [
+      h("p", { class: "hint", "aria-live": "polite" }, t("picker.chosen", { n: chosen.length, all: count })),
+      h("div", { class: "deck" }, SUITS.flatMap((suit) => ranks.map((rank) => {
+        const card = rank + suit;
+        return h("button", {
+          type: "button", class: "pick", "data-key": card, "aria-label": spoken(card), "aria-pressed": String(chosen.includes(card)),
+          disabled: elsewhere.has(card) && !chosen.includes(card), onclick: toggle(card),
+        }, face(card));
+      }))),
+      refusal(),
+    ], [
+      plainButton(t("app.cancel"), closeDialog, { look: "quiet" }),
+      chosen.length === count
+        ? actButton({ control: "picker", name, args: argsOf(chosen.join(" ")), told: title, options, look: "primary", label: t("picker.done"), onDone: closeDialog })
+        : plainButton(t("picker.done"), () => {}, { look: "primary", disabled: true, key: "picker-wait" }),
+    ]);
+  };
   openDialog(draw);
 }
 
 // --- what became of an act --------------------------------------------------------------------
 
 export function toldText({ name, label, outcome, answer }) {
-  const what = label ?? term("act", name);
+  const what = label ?? actName(name);
   if (outcome === "accepted") return [t("told.accepted", { what }), wording(answer.message)].filter(Boolean).join(" – ");
   if (outcome === "lost") return t("told.lost", { what });
   const clause = answer?.clause ? ` (${answer.clause})` : "";

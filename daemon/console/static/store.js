@@ -8,12 +8,16 @@ const REPEAT_FOR = 10000; // ms that an unanswered act is sent again, under its 
 const SAME_PRESS = 400; // ms in which a second tap on one button is the first one's echo
 const PRESENCE_EVERY = 60000; // ms
 const EVENTS_KEPT = 200;
+const KINDS = [
+  "act", "device", "link", "started", "noticed", "time-up", "snapshot", "pool-seen", "pool-lost", "award-decided",
+];
 
 export const state = {
   session: undefined, // undefined: not asked yet; null: nobody
   live: "connecting", // live, reconnecting or stale
   heard: null, // when the last sign of life came
   table: null, // {status, acts, round}
+  tableAt: 0, // when it came
   events: [], // of the present round, oldest first
   pending: new Map(), // control -> act, until the daemon has answered
   told: null, // what became of the last act
@@ -26,8 +30,6 @@ let fetching = false;
 let again = false;
 let lastPress = { control: "", at: 0 };
 let presenceTold = 0;
-/** What this page itself gave to its acts, by record: the event stream tells no arguments. */
-export const argsOf = new Map();
 
 export function onChange(handler) {
   changed = handler;
@@ -83,7 +85,6 @@ function leave() {
   lastSeq = null;
   Object.assign(state, { session: null, table: null, events: [], live: "connecting", told: null });
   state.pending.clear();
-  argsOf.clear();
   changed();
 }
 
@@ -119,7 +120,7 @@ async function listen() {
   if (!(await refresh())) return;
   const after = lastSeq ?? roundBegan() ?? state.table.status.seq;
   stream = new EventSource(`/api/events?after=${after}`);
-  for (const kind of ["act", "device", "link", "started", "noticed", "time-up", "snapshot"]) {
+  for (const kind of KINDS) {
     stream.addEventListener(kind, (message) => arrived(JSON.parse(message.data)));
   }
   stream.addEventListener("beat", heard);
@@ -169,7 +170,7 @@ export async function refresh() {
     do {
       again = false;
       const { status, data } = await ask("/api/table");
-      if (status === 200) state.table = data;
+      if (status === 200) Object.assign(state, { table: data, tableAt: Date.now() });
       else return failed(status);
       changed();
     } while (again);
@@ -215,7 +216,6 @@ export async function press(control, name, args = {}, { label, replaces = 0, sec
   const answer = await untilAnswered(name, body, now + REPEAT_FOR);
   state.pending.delete(control);
   state.told = { name, args, label, ...answer };
-  if (answer.answer?.seq) argsOf.set(answer.answer.seq, args);
   changed();
   if (answer.outcome === "refused") refresh();
   return answer;

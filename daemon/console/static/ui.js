@@ -1,6 +1,6 @@
 // What one screen remembers of itself: the view, what is selected, the open dialog.
 
-export const ui = { view: null, box: null, amount: null, lastBet: null, dialog: null, audit: {}, tools: {} };
+export const ui = { view: null, box: null, amount: null, lastBet: null, stake: null, dialog: null, audit: {}, tools: {} };
 
 let redraw = () => {};
 let opener = null;

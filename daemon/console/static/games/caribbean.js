@@ -3,8 +3,9 @@
 import { h } from "../dom.js";
 import { hand } from "../cards.js";
 import { money, place, t, term } from "../i18n.js";
-import { argsOf, can, isLive, state } from "../store.js";
+import { can, isLive, state } from "../store.js";
 
+export const placeName = place;
 export const BOXES = [1, 2, 3, 4, 5, 6, 7];
 const HAND = 5;
 const RESTING = ["between-rounds", "void"];
@@ -85,7 +86,7 @@ export function lastSlip({ status }) {
       const replaced = /^record (\d+) \(.*(?:withdrawn|superseded)/.exec(detail);
       if (replaced) withdrawn.add(Number(replaced[1]));
     }
-    if (summary.name !== "withdraw" && names.includes(summary.name) && !withdrawn.has(seq)) return { seq, name: summary.name, args: argsOf.get(seq) };
+    if (summary.name !== "withdraw" && names.includes(summary.name) && !withdrawn.has(seq)) return { seq, name: summary.name, args: summary.args };
   }
   return null;
 }
@@ -292,6 +293,7 @@ export function effects(round) {
 function becomes(round, box, bet) {
   if (round.outcome === "void") return bet === "progressive" ? [t("super.carries"), "carried"] : [t("super.returned"), "returned"];
   if (round.outcome === "open") return [t("super.stands-bet"), "stands"];
+  if (bet === "progressive" && box.award === null) return [t("super.undecided"), "won"];
   if (bet === "progressive") return box.award ? [t("super.won", { amount: money(box.award) }), "won"] : [t("super.lost"), "lost"];
   if (box.result === "lose") return [t("super.lost"), "lost"];
   const paid = bet === "ante" ? box.ante_paid : box.raise_paid;

@@ -1,7 +1,7 @@
 // Any game can be played from what GET /acts tells: every act, its arguments, and whether it may be done.
 
 import { h } from "../dom.js";
-import { hasString, t, term, wording } from "../i18n.js";
+import { actName, hasString, t, term, wording } from "../i18n.js";
 import { can, isLive, press, state, whyNot } from "../store.js";
 
 import { plainButton, sheet, toldLine } from "../parts.js";
@@ -9,7 +9,7 @@ import { hand } from "../cards.js";
 
 /** The acts of this person, those that the state takes first. `only` names one. */
 export function actsSheet(only) {
-  return sheet(only ? term("act", only) : t("acts.title"), [actList(only), toldLine()]);
+  return sheet(only ? actName(only) : t("acts.title"), [actList(only), toldLine()]);
 }
 
 export function actList(only) {
@@ -21,7 +21,7 @@ export function actList(only) {
     h("p", { class: "later", "data-key": `later-${each.name}` }, h("b", {}, nameOf(each)), " ", h("small", {}, wording(each.now.reason)))));
 }
 
-const nameOf = (each) => (hasString(`act.${each.name}`) ? t(`act.${each.name}`) : each.title || each.name);
+const nameOf = (each) => (hasString(`act.${each.name}`) ? actName(each.name) : each.title || each.name);
 const argName = (argument) => (hasString(`arg.${argument.name}`) ? t(`arg.${argument.name}`) : argument.title || argument.name);
 
 function actForm(each) {

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { ask } from "../api.js";
 import { hand } from "../cards.js";
-import { money, t, term, wording } from "../i18n.js";
+import { actName, moment, money, t, term, wording } from "../i18n.js";
 import { ui, update } from "../ui.js";
 import { plainButton } from "../parts.js";
 
@@ -62,8 +62,15 @@ function roundList(audit) {
     h("button", { type: "button", class: `round-row ${round.outcome}`, "aria-pressed": String(audit.round?.id === round.id), onclick: () => choose(round) },
       h("b", {}, t("top.round", { id: round.id })),
       h("span", { class: `outcome ${round.outcome}` }, term("outcome", round.outcome)),
-      h("time", { datetime: round.opened_at }, round.opened_at.replace("T", " ").slice(0, 19)),
+      timeOf(round.opened_at),
       h("span", { class: "clauses" }, clausesOf(round).join(" "))))));
+}
+
+/** A stamp for people: the house's time, and UTC below it with `digits` of its second. */
+function timeOf(at, digits = 0) {
+  const { local, zone } = moment(at);
+  const utc = `${at.replace("T", " ").slice(0, digits ? 20 + digits : 19)} UTC`;
+  return h("time", { datetime: at }, zone === "UTC" ? utc : [h("span", {}, local), h("small", {}, utc)]);
 }
 
 async function choose(round) {
@@ -100,7 +107,8 @@ function account(audit) {
     h("div", { class: "exports" },
       plainButton(t("audit.export.json"), () => save(`${name}.json`, "application/json", JSON.stringify({ round, records: audit.records }, null, 2)), { look: "quiet", key: "json" }),
       plainButton(t("audit.export.csv"), () => save(`${name}.csv`, "text/csv", csv(audit.records)), { look: "quiet", key: "csv" })),
-    round.boxes ? boxTable(round) : null,
+    round.boxes ? boxTable(round) : seatTable(round),
+    round.pots?.length ? potList(round) : null,
     round.irregularities.map((each) => h("p", { class: "irregular-line" }, h("b", { class: "clause-id" }, each.clause), " ", wording(each.detail))),
     h("h3", { class: "counted" }, t("audit.inputs"), h("span", { class: "count" }, audit.records.length)),
     h("label", { class: "field" }, t("audit.find-input"), h("input", { type: "search", "data-key": "find", oninput: (event) => { audit.find = event.target.value; update(); } })),
@@ -125,6 +133,25 @@ function boxTable(round) {
         h("td", {}, round.dealer.category ? term("category", round.dealer.category) : ""), h("td")))));
 }
 
+/** Five-card: what each seat put in and got, and its cards. */
+function seatTable(round) {
+  const columns = ["arg.seat", "box.ante", "box.in-pot", "arg.cards", "audit.hand", "seat.returned", "seat.won"];
+  const amount = (value) => h("td", { class: "number" }, value ? money(value) : "");
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("audit.seats") }, h("table", {},
+    h("thead", {}, h("tr", {}, columns.map((key) => h("th", { scope: "col", class: /ante|in-pot|returned|won/.test(key) ? "number" : null }, t(key))))),
+    h("tbody", {}, round.seats.map((seat) => h("tr", { "data-key": String(seat.seat) },
+      h("th", { scope: "row" }, seat.seat), amount(seat.ante), amount(seat.ante + seat.staked),
+      h("td", {}, seat.cards.length ? hand(t("seat.name", { seat: seat.seat }), seat.cards, { size: seat.cards.length }) : "–"),
+      h("td", {}, [seat.status !== "in" && t(`seat.${seat.status}`), seat.category && term("category", seat.category)].filter(Boolean).join(", ")),
+      amount(seat.returned), amount(seat.won))))));
+}
+
+function potList(round) {
+  const won = (pot) => pot.won.map((each) => `${t("seat.name", { seat: each.seat })} ${money(each.amount)}`).join(", ");
+  return h("dl", { class: "facts" }, round.pots.map((pot, at) => h("div", {}, h("dt", {}, at ? t("stud.side-pot", { n: at }) : t("stud.main-pot")),
+    h("dd", {}, `${money(pot.amount)} – ${t("audit.rake")} ${money(pot.rake)} → ${won(pot)}`))));
+}
+
 // --- records ----------------------------------------------------------------------------------
 
 /** A record as a person reads it: what came in, from whom, what became of it. */
@@ -132,7 +159,7 @@ export function told(record) {
   const input = record.input ?? {};
   const args = Object.entries(input.args ?? {}).map(([key, value]) => `${key}=${value}`).join(" ");
   const what = input.kind === "act"
-    ? `${term("act", input.name)} ${args}`
+    ? `${actName(input.name)} ${args}`
     : [input.kind, input.device, input.event, input.code, input.ready === undefined ? "" : input.ready ? "ready" : input.cause, input.text].filter(Boolean).join(" ");
   const by = [input.by, input.role && term("role", input.role)].filter(Boolean).join(", ");
   const notes = (record.effects ?? []).filter((each) => each.effect === "note").map((each) => `${each.clause} ${wording(each.detail)}`.trim());
@@ -147,7 +174,7 @@ function recordTable(audit) {
   return h("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": t("audit.inputs") }, h("table", { class: "records" },
     h("thead", {}, h("tr", {}, ["audit.seq", "audit.at", "audit.input", "audit.by", "audit.effect"].map((key) => h("th", { scope: "col" }, t(key))))),
     h("tbody", {}, rows.map((row) => h("tr", { "data-key": String(row.seq) },
-      h("th", { scope: "row" }, row.seq), h("td", {}, row.at.slice(11, 23)), h("td", {}, row.what), h("td", {}, row.by), h("td", {}, row.became))))));
+      h("th", { scope: "row" }, row.seq), h("td", {}, timeOf(row.at, 3)), h("td", {}, row.what), h("td", {}, row.by), h("td", {}, row.became))))));
 }
 
 // --- taking it along --------------------------------------------------------------------------
@@ -155,8 +182,9 @@ function recordTable(audit) {
 function csv(records) {
   // A cell that a spreadsheet would take for a formula is made a text.
   const cell = (value) => `"${String(value).replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`;
-  const rows = records.map((record) => ({ ...told(record), at: record.at }));
-  return ["seq,at,input,by,became", ...rows.map((row) => [row.seq, row.at, row.what, row.by, row.became].map(cell).join(","))].join("\r\n") + "\r\n";
+  const rows = records.map(told);
+  const { zone } = moment(0);
+  return [`seq,at,local (${zone}),input,by,became`, ...rows.map((row) => [row.seq, row.at, moment(row.at).local, row.what, row.by, row.became].map(cell).join(","))].join("\r\n") + "\r\n";
 }
 
 function save(name, type, text) {

@@ -4,18 +4,13 @@ import { h } from "../dom.js";
 import { chips, money, place, t, term, wording } from "../i18n.js";
 import { act, can, isLive, press, state, whyNot } from "../store.js";
 import { closeDialog, openDialog, ui, update } from "../ui.js";
-import { actButton, cardPicker, confirmAct, keypad, plainButton, sheet } from "../parts.js";
+import { actButton, cardPicker, confirmAct, keypad, plainButton, sheet, textAct } from "../parts.js";
 import { actsSheet } from "./acts.js";
-import { gameOf } from "../games/index.js";
 import * as caribbean from "../games/caribbean.js";
 
 const MULTIPLES = [1, 2, 5, 10];
 
 export function dealerView(table) {
-  return gameOf(table) === caribbean ? caribbeanTable(table) : null;
-}
-
-function caribbeanTable(table) {
   const next = caribbean.expected(table, ui);
   return h("div", { class: "dealer-view" },
     h("h1", { class: "visually-hidden" }, t("view.dealer")),
@@ -58,7 +53,7 @@ function showCards({ round }, which) {
   const known = (box === "dealer" ? round.dealer.cards : caribbean.boxOf(round, box)?.cards) ?? [];
   cardPicker({
     title: fifth ? t("picker.fifth") : t("picker.title", { place: place(box) }), count: fifth ? 1 : 5,
-    taken: caribbean.openCards(round), fixed: fifth ? [] : known.filter(Boolean), name: "reveal", argsOf: (cards) => ({ box, cards }),
+    taken: () => caribbean.openCards(state.table.round), fixed: fifth ? [] : known.filter(Boolean), name: "reveal", argsOf: (cards) => ({ box, cards }),
   });
 }
 
@@ -140,7 +135,7 @@ export function irregularSheet() {
     entry("empty-box", emptyBoxSheet, t("effect.empty-box")),
     entry("misdeal", misdealSheet, t("effect.void")),
     entry("shuffler-failed", shufflerSheet, caribbean.shufflerEffect(state.table.status)),
-    entry("breach", () => textSheet("breach", t("irregular.breach"), t("effect.breach"), "CS-12"), t("effect.breach")))));
+    entry("breach", () => textAct("breach", t("irregular.breach"), t("effect.breach"), "CS-12"), t("effect.breach")))));
 }
 
 /** A card was touched: say what it does, then declare it. Another card may be meant: touch that one. */
@@ -193,17 +188,7 @@ function emptyBoxSheet() {
 const firstGuess = ({ status }) => (status.mode === "shuffler" ? Math.ceil(status.cards.out / 5) : status.cards.out);
 
 function misdealSheet() {
-  textSheet("misdeal", t("irregular.misdeal"), t("effect.void"), "CS-11a", t("irregular.misdeal.default"));
-}
-
-function textSheet(name, title, effect, clause, given = "") {
-  let text = given;
-  const draw = () => confirmAct({
-    title, effect, clause, name, args: { text }, ready: text.trim() !== "",
-    body: h("label", { class: "field" }, t("irregular.text"),
-      h("input", { type: "text", value: given, maxlength: "200", oninput: (event) => { const was = text.trim(); text = event.target.value; if (!was !== !text.trim()) openDialog(draw); } })),
-  });
-  openDialog(draw);
+  textAct("misdeal", t("irregular.misdeal"), t("effect.void"), "CS-11a", t("irregular.misdeal.default"));
 }
 
 function shufflerSheet() {
@@ -216,7 +201,6 @@ function shufflerSheet() {
 
 /** What a key does here; false when it means nothing. */
 export function dealerKey(key, table) {
-  if (gameOf(table) !== caribbean) return false;
   const next = caribbean.expected(table, ui);
   const click = (selector) => { document.querySelector(selector)?.click(); return true; };
   if (key === "Enter") return click(next.primary[0]?.show ? ".next .primary" : "[data-control=next-0]");

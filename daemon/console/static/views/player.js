@@ -33,9 +33,9 @@ export function playerView() {
   const { view, live } = seen;
   if (!view) return h("div", { class: "player-view" }, h("h1", {}, t("view.player")), h("p", { class: "player-wait" }, t("app.loading")));
   return h("div", { class: `player-view${live ? "" : " not-live"}` },
-    h("h1", {}, t(view.pool === null ? "view.player" : "player.jackpot")),
+    h("h1", {}, t(view.pool === null ? "stud.pot" : "player.jackpot")),
     live ? null : h("p", { class: "player-wait", role: "alert" }, t("player.wait")),
-    h("div", { class: "sign-face" }, dotText(view.announcement || (view.pool === null ? "" : money(view.pool)), { proven: live, least: 14, label: view.announcement || (view.pool === null ? "" : money(view.pool)) })),
+    h("div", { class: "sign-face" }, dotText(view.announcement || money(view.pool ?? view.pot ?? 0), { proven: live, least: 14 })),
     h("p", { class: "player-state", "aria-live": "polite" }, term("state", view.state)),
     h("div", { class: "player-table" },
       view.dealer?.cards ? place(t("box.dealer"), view.dealer, "dealer") : null,
@@ -47,7 +47,8 @@ export function playerView() {
 function place(name, each, key) {
   const bet = (label, amount, more) => (amount ? h("p", {}, h("span", {}, label), " ", h("b", {}, money(amount)), more ? h("em", {}, ` ${more}`) : null) : null);
   return h("section", { class: "player-place", "data-key": key }, h("h2", {}, name),
-    bet(t("box.ante"), each.ante), bet(t("box.raise"), each.raise),
+    bet(t("box.ante"), each.ante), bet(t("box.raise"), each.raise), bet(t("seat.bets"), each.staked),
+    each.status && each.status !== "in" ? h("p", {}, t(`seat.${each.status}`)) : null,
     bet(t("box.progressive"), each.progressive, each.carried ? t("box.carried") : t("player.accepted")),
     each.cards ? hand(name, each.cards, { size: each.cards.length }) : null,
     each.category ? h("p", { class: "category" }, term("category", each.category)) : null);

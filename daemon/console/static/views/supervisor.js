@@ -35,14 +35,15 @@ function happened({ status, round }) {
 
 function effectTable(table) {
   const { round } = table;
-  const effects = gameOf(table)?.effects;
-  if (!round || !effects) return null;
+  const game = gameOf(table);
+  if (!round || !game) return null;
+  const head = [round.seats ? "arg.seat" : "arg.box", "super.bet", "keypad.title", "super.becomes"];
   return h("section", { class: "panel" },
     h("h2", {}, t("super.effect")),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("super.effect") }, h("table", {},
-      h("thead", {}, h("tr", {}, ["arg.box", "super.bet", "keypad.title", "super.becomes"].map((key) => h("th", { scope: "col", class: key === "keypad.title" ? "number" : null }, t(key))))),
-      h("tbody", {}, effects(round).map(([box, bet, amount, text, look]) => h("tr", { "data-key": `${box}-${bet}` },
-        h("th", { scope: "row" }, t("box.name", { box })), h("td", {}, bet ? t(`box.${bet}`) : "–"),
+      h("thead", {}, h("tr", {}, head.map((key) => h("th", { scope: "col", class: key === "keypad.title" ? "number" : null }, t(key))))),
+      h("tbody", {}, game.effects(round).map(([place, bet, amount, text, look]) => h("tr", { "data-key": `${place}-${bet}` },
+        h("th", { scope: "row" }, game.placeName(place)), h("td", {}, bet ? t(`box.${bet}`) : "–"),
         h("td", { class: "number" }, amount ? money(amount) : ""), h("td", { class: `becomes ${look}` }, text)))))));
 }
 
@@ -76,7 +77,7 @@ function fault(each) {
     });
     openDialog(draw);
   };
-  const byAct = each.cleared_by === "supervisor" || each.cleared_by === "clear-fault";
+  const byAct = each.cleared_by === "supervisor" || each.cleared_by.startsWith("clear-fault") || each.code === "integrity";
   return item(`fault-${each.code}`, "bad", [h("b", {}, `${t("super.fault")} ${each.code}: `), wording(each.text)], t("super.cleared-by", { by: each.cleared_by }),
     byAct ? plainButton(t("super.clear"), open, { look: "primary", key: "clear", disabled: !can("clear-fault") }) : null);
 }
@@ -87,6 +88,7 @@ function award(each) {
     title, clause: "CS-10", effect: t("effect.award"), name: "confirm-award", args: { box: each.box }, look: "primary", label: t("super.award.confirm"),
     body: h("p", { class: "amount" }, money(each.amount)),
   }));
+  if (each.amount === null) return item(`award-${each.round}-${each.box}`, "award", [title], t("top.round", { id: each.round }), h("p", {}, t("super.undecided")));
   return item(`award-${each.round}-${each.box}`, "award", [title, " ", h("b", { class: "amount" }, money(each.amount))], t("top.round", { id: each.round }),
     each.confirmed ? h("p", {}, t("super.award.waits")) : plainButton(t("super.award.confirm"), open, { look: "primary", key: "confirm", disabled: !can("confirm-award") }));
 }
