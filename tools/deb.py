@@ -31,7 +31,7 @@ REVISION: Final = "1"
 PREFIX: Final = "opt/feltd"
 SITE: Final = f"{PREFIX}/lib/python3.11/site-packages"
 UNITS: Final = "usr/lib/systemd/system"
-SOURCES: Final = ("daemon", "drivers", "config", "systemd", "packaging", "docs/install.md", "pyproject.toml")
+SOURCES: Final = ("daemon", "drivers", "config", "systemd", "packaging", "docs", "pyproject.toml")
 # Small systems leave them out, and nothing runs from there.
 UNREAD: Final = ("/usr/share/doc/", "/usr/share/man/")
 SCRIPTS: Final = ("postinst", "prerm", "postrm")
@@ -156,7 +156,9 @@ def _system_files(tree: Path) -> None:
 def _manuals(tree: Path) -> None:
     doc = tree / "usr/share/doc/feltd"
     _copy(ROOT / "packaging/copyright", doc / "copyright")
-    _copy(ROOT / "docs/install.md", doc / "install.md")
+    for page in _files(ROOT / "docs"):
+        if page.suffix == ".md":
+            _copy(page, doc / page.relative_to(ROOT / "docs"))
     _squeeze((ROOT / "CHANGELOG.md").read_bytes(), doc / "changelog.gz")
     for name, text in manuals(__version__).items():
         _squeeze(text.encode(), tree / f"usr/share/man/man{name[-1]}/{name}.gz")

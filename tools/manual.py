@@ -1,8 +1,10 @@
-"""The manual pages: feltd(1) from the command line's own help, feltd.toml(5) around the commented samples."""
+"""The manual pages: feltd(1) from the command line's own help, feltd.toml(5) from the settings' own types
+and the commented samples."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from daemon.cli import app
+from tools import settings_page
 
 ROOT: Final = Path(__file__).parents[1]
 SAMPLES: Final = ("caribbean.toml", "five-card.toml")
@@ -29,33 +32,6 @@ FILES: Final = {
     "/usr/share/feltd": "sample configurations, and the drop-in for device servers",
     "/opt/feltd/share/feltd/manifest.sha256": "what is installed, for sha256sum --check too",
 }
-SECTIONS: Final = """\
-.SH SECTIONS OF BOTH GAMES
-.SS [table] key = "credential:NAME"
-The sealing key is the credential NAME that the service manager gives the unit (LoadCredentialEncrypted=).
-.SS [staff]
-.B file
-has the people and the hashes of their PINs,
-.B idle_minutes
-locks an unused session,
-.B users
-and
-.B groups
-give roles to users and groups of the machine.
-.SS [integrity]
-.B difference
-= "show" or "block": whether an installed file that is not as the package made it is told only, or is a fault,
-and no round opens.
-.B rules
-= the SHA-256 of the approved rule set, as
-.B feltd verify-install --config
-prints it; another one is a difference.
-.SS [devices.\\(dq...\\(dq]
-.BR protocol ", " link ", " serial ", " firmware ", " digest ", " simulated
-and
-.B options
-of one device.
-"""
 
 
 def manuals(version: str) -> dict[str, str]:
@@ -78,7 +54,7 @@ def _feltd(version: str) -> Iterator[str]:
     yield from _list(EXIT)
     yield ".SH FILES"
     yield from _list(FILES)
-    yield from (".SH SEE ALSO", ".BR feltd.toml (5), \\ /usr/share/doc/feltd/install.md")
+    yield from (".SH SEE ALSO", ".BR feltd.toml (5), \\ /usr/share/doc/feltd/README.md")
 
 
 def _commands(command: object, name: str = "") -> Iterator[tuple[str, TyperCommand]]:
@@ -110,7 +86,8 @@ def _toml(version: str) -> Iterator[str]:
     yield ".SH DESCRIPTION"
     yield "TOML. Amounts are whole numbers of minor units, rates exact fractions in quotes, paths relative to"
     yield "the file. A key that is not known is an error; \\fBfeltd check\\fR tells all of them."
-    yield SECTIONS.rstrip()
+    yield ".SH KEYS"
+    yield from _keys()
     for sample in SAMPLES:
         yield from (
             f".SH {sample.upper()}",
@@ -118,6 +95,23 @@ def _toml(version: str) -> Iterator[str]:
             _plain((ROOT / "config" / sample).read_text().rstrip()),
             ".fi",
         )
+
+
+def _keys() -> Iterator[str]:
+    """Every section and key, as docs/settings.md has them."""
+    for (section, game), keys in settings_page.table().items():
+        yield f".SS [{_plain(section)}]{f' at {_plain(game)}' if game else ''}"
+        yield _plain(_unmarked(settings_page.TEXT["sections"].get(section, "")))
+        for key, kind, limits, default, meaning in keys:
+            yield from (".TP", f"\\fB{_plain(key)}\\fR")
+            facts = "; ".join(filter(None, (kind, limits, f"default {default}")))
+            facts = facts.replace("default **required**", "required").replace("one of; ", "one of ")
+            yield _plain(_unmarked(f"{meaning} ({facts})"))
+
+
+def _unmarked(text: str) -> str:
+    """Markdown's links and backquotes taken away."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
 
 
 def _plain(text: str) -> str:
