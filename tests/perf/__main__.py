@@ -10,10 +10,41 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.perf import commits, decode, five_card, idle, inputs, rounds, tty, wire
+from tests.perf import (
+    commits,
+    decode,
+    five_card,
+    history,
+    idle,
+    inputs,
+    link_lag,
+    linked,
+    ranking,
+    rounds,
+    service,
+    space,
+    tty,
+    wire,
+)
 from tests.perf.measure import Row
 
 RESULTS = Path("perf.json")
+MODULES = (
+    inputs,
+    commits,
+    wire,
+    tty,
+    decode,
+    ranking,
+    rounds,
+    five_card,
+    history,
+    service,
+    linked,
+    link_lag,
+    idle,
+    space,
+)
 
 
 def _known() -> dict[str, float]:
@@ -37,7 +68,7 @@ def _print(rows: list[Row], before: dict[str, float]) -> None:
 def main() -> None:
     before = _known()
     rows: list[Row] = []
-    for module in (inputs, commits, rounds, five_card, decode, tty, wire, idle):
+    for module in MODULES:
         print(f"measuring: {module.__doc__}".splitlines()[0], file=sys.stderr, flush=True)
         rows += module.measure()
     _print(rows, before)

@@ -33,7 +33,7 @@ def _devices() -> dict[str, tuple[str, Simulator]]:
     return {"shoe": ("fdp", ShoeSim()), **shufflers, "sign": ("alpha", AlphaSim())}
 
 
-def _config(paths: dict[str, tuple[str, str]]) -> str:
+def config(paths: dict[str, tuple[str, str]]) -> str:
     """The shipped demo table with these devices: protocol and path by key."""
     text = (Path(__file__).parents[2] / "config" / "demo.toml").read_text().partition("[devices.")[0]
     lines = (
@@ -110,7 +110,7 @@ class Pump:
 def _idle(folder: Path) -> float:
     lines = {key: (protocol, Line(simulator)) for key, (protocol, simulator) in _devices().items()}
     pump = Pump([line for _, line in lines.values()])
-    daemon = Daemon(folder, _config({key: (protocol, line.path) for key, (protocol, line) in lines.items()}))
+    daemon = Daemon(folder, config({key: (protocol, line.path) for key, (protocol, line) in lines.items()}))
     try:
         daemon.until(ready=True)
         time.sleep(3)  # the sign's first proofs
@@ -121,7 +121,7 @@ def _idle(folder: Path) -> float:
 
 
 def _absent(folder: Path) -> float:
-    daemon = Daemon(folder, _config({key: (each[0], f"{key}.tty") for key, each in _devices().items()}))
+    daemon = Daemon(folder, config({key: (each[0], f"{key}.tty") for key, each in _devices().items()}))
     try:
         daemon.until(ready=False)
         time.sleep(3)
