@@ -10,8 +10,12 @@ venv := .venv/bin/python
 apart := --ignore=tests/perf --ignore=tests/browser
 browser := $(venv) -m pytest -n 2 --dist loadfile tests/browser -m "not slow"
 
+# What is measured beside us; nothing else needs it.
+peers := .venv/bin/python -c "import numpy, phevaluator" 2>/dev/null \
+	|| .venv/bin/python -m pip install -qq --no-build-isolation -e ".[perf]"
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-browser slow check mutants perf perf-data fuzz soak test-vm test-linked deb test-deb sbom kill-sweep lost-sync lock clean
+.PHONY: help setup run test test-browser slow check mutants perf perf-data flame fuzz soak test-vm test-linked deb test-deb sbom kill-sweep lost-sync lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -26,7 +30,7 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 # ARGS chose none of its tests.
 test: .venv/ready ## all tests but the slow ones, the browser's at the end (ARGS= for pytest)
 	@failed=; \
-	$(venv) -m pytest -n 2 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS) || failed=1; \
+	$(venv) -m pytest -n 3 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS) || failed=1; \
 	$(browser) $(ARGS) || test "$$?$(if $(ARGS),,none)" = 5 || failed=1; \
 	test -z "$$failed"
 
@@ -78,7 +82,13 @@ check: .venv/ready ## lint, format, types, import rules: all four, then fail if 
 	test -z "$$failed"
 
 perf: .venv/ready perf-data ## measure what has a figure to keep (docs/performance.md)
+	@$(peers)
 	@$(venv) -m tests.perf
+
+flame: .venv/ready ## where the time of an event goes, as docs/images/event-path.svg
+	@$(peers)
+	@.venv/bin/py-spy record --rate 500 --format flamegraph --output docs/images/event-path.svg \
+		-- $(venv) -m tests.perf.flame
 
 perf-data: .venv/ready ## two journals for it, of a million inputs and of a thousand; built once, in minutes
 	@$(venv) -m tests.perf.history

@@ -404,6 +404,13 @@ class Engine:
             self._time_up_at = self._clock.monotonic() + timer.limit + 1  # at the limit is in time
         self._timer = timer
 
+    @property
+    def time_left(self) -> int | None:
+        """Nanoseconds until the running decision is over (FC-16); None while no time runs."""
+        if self.table.timer is None:
+            return None
+        return max(0, self._time_up_at - self._clock.monotonic())
+
     def _expire(self, now: int) -> None:
         if self._timer is None or now < self._time_up_at:
             return

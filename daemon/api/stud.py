@@ -101,6 +101,5 @@ def _least(rules: FiveCardRules, now: Round) -> int:
 
 
 def _left_ms(engine: Engine) -> int | None:
-    if engine.table.timer is None:
-        return None
-    return max(0, engine._time_up_at - engine._clock.monotonic()) // MILLISECOND
+    left = engine.time_left
+    return None if left is None else left // MILLISECOND

@@ -144,7 +144,7 @@ def test_removed_and_purged(root: Root, package: Path) -> None:
     said = root.tried("dpkg", "--purge", "feltd")
     assert said.returncode == 0
     assert "/var/lib/feltd is kept, with the journal and its key" in said.stderr
-    assert "the users feltd and feltd-console and the group feltd are kept" in said.stderr
+    assert "the users feltd, feltd-console and feltd-link and the group feltd are kept" in said.stderr
     assert list(root.changed((*BOOKKEEPING, "/var/lib/feltd"))) == []
 
 

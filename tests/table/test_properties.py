@@ -548,7 +548,7 @@ def _profile(examples: int, steps: int) -> settings:
 
 
 def test_what_always_holds() -> None:
-    run_state_machine_as_test(Anything, settings=_profile(120, 30))
+    run_state_machine_as_test(Anything, settings=_profile(60, 30))
 
 
 @pytest.mark.slow
@@ -608,6 +608,7 @@ WANTED: Final = {
 }
 
 
+@pytest.mark.slow  # it looks at the tests themselves, and takes most of a minute
 def test_everything_is_reached() -> None:
     """Every phase in both modes, every irregularity, award, result, act, correction and event."""
     seen: Counter[str] = Counter()
