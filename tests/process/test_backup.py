@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -161,7 +161,11 @@ def test_archives_that_are_there_are_not_copied_again(journal: Path, target: Pat
     "call", ["_copy_database", "_copy_archives", "_require_whole", "verify_open", "sync_folder"]
 )
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), sqlite3.OperationalError("disk I/O")]
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        pytest.param(sqlite3.OperationalError("disk I/O"), marks=pytest.mark.slow),  # the same way out
+    ],
 )
 def test_f15_a_copy_that_fails_leaves_the_former_one(
     journal: Path, target: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: Exception
@@ -359,7 +363,11 @@ def test_f02_play_is_refused_the_damage_is_named_and_the_file_is_kept(journal: P
     assert files(journal.parent) == before
 
 
-@pytest.mark.parametrize("kind", [kind for kind in DAMAGES if kind != "of another table"])
+RESTORED: Final = [kind for kind in DAMAGES if kind != "of another table"]
+QUICK_RESTORED: Final = RESTORED[:2] + [pytest.param(kind, marks=pytest.mark.slow) for kind in RESTORED[2:]]
+
+
+@pytest.mark.parametrize("kind", QUICK_RESTORED)
 def test_f02_a_restore_keeps_the_damaged_file_and_plays_on(
     lost: tuple[Path, int, int], target: Path, kind: str
 ) -> None:
