@@ -106,8 +106,9 @@ class OnEngine(Floor):
             return super().take(item)
         if isinstance(item, Act):
             self.engine.act(item)
+        elif not isinstance(item, FromDevice):
+            self.engine.hear(item)
         else:
-            assert isinstance(item, FromDevice)
             self.drivers[item.device].say.append(Emit(item.event, item.boot, item.ordinal))
             self.engine.bytes_in(item.device, b"!")
         return Outcome()
