@@ -387,7 +387,7 @@ def test_a12_a_second_daemon_finds_the_ports_held_and_names_the_holder(
         assert f"pid {daemon.pid} (" in device(second, "SH-1")["detail"]
     finally:
         second.end()
-    assert ready(floor)
+    until(lambda: ready(floor), "the first one, which has its ports still")
 
 
 def test_a12_a_holder_that_cannot_be_seen_is_found_by_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
