@@ -34,7 +34,8 @@ START = 60.0  # seconds
 OURS = [block for block in blocks() if block.language in RUN]
 COMMANDS = typer.main.get_command(app)
 RUNNABLE = sorted({block.page for block in OURS if not block.why_not})
-SLOW = ("docs/house-day.md", "docs/keys.md", "docs/recording.md")  # tests/process has what they show, too
+# tests/process shows what they show, too.
+SLOW = ("docs/house-day.md", "docs/keys.md", "docs/recording.md", "docs/start/auditor.md")
 
 
 @pytest.fixture(scope="session")

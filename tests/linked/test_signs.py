@@ -22,6 +22,7 @@ def pair(tmp_path: Path, server: Server) -> Iterator[list[Place]]:
         yield places
 
 
+@pytest.mark.slow
 def test_two_tables_one_pool(pair: list[Place]) -> None:
     """A bet, a royal, and a table that was away: at the signs of both."""
     one, other = pair
