@@ -211,7 +211,7 @@ def test_the_sealing_key_as_a_credential(service: Service) -> None:
         "systemd-creds encrypt --name=feltd.key /var/lib/feltd/journal.key /etc/credstore.encrypted/feltd.key"
     )
     guest.must(f"systemctl stop {UNIT}; mkdir -p /etc/credstore.encrypted; {seal}", 300)
-    guest.must("mv /var/lib/feltd/journal.key /root/journal.key")
+    guest.must("mv /var/lib/feltd/journal.key /var/tmp/journal.key")
     try:
         service.configure(configuration().replace('"/var/lib/feltd/journal.key"', '"credential:feltd.key"'))
         service.drop_in("LoadCredentialEncrypted=feltd.key")
@@ -220,7 +220,7 @@ def test_the_sealing_key_as_a_credential(service: Service) -> None:
         assert guest.run("ls /var/lib/feltd/journal.key").rc != 0
     finally:
         service.reset()
-        guest.must("mv /root/journal.key /var/lib/feltd/journal.key")
+        guest.must("mv /var/tmp/journal.key /var/lib/feltd/journal.key")
 
 
 def test_removed_while_it_runs(service: Service) -> None:
