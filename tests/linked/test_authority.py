@@ -172,6 +172,22 @@ def test_a_correction_moves_the_pool_and_never_below_0(house: House) -> None:
     assert house.problems() == []
 
 
+def test_a_correction_that_an_award_overtook_waits_until_the_pool_can_bear_it(house: House) -> None:
+    """docs/linked.md, When something fails: nothing is lost, and another table's correction frees it."""
+    late, lucky, other = house.table("1"), house.table("2"), house.table("3")
+    lucky.contribute(700)
+    down = [Entry(3, 0, "correction", -MINIMUM - 500, reason="counted")]
+    lucky.claim(box1=ROYAL)
+    assert refusal(late.authority.append, down).code == "implausible"
+    after = [*down, Entry(6, 0, "contribution", 40, prior=3)]
+    assert refusal(late.authority.append, after).code == "implausible"
+    assert house.balance == MINIMUM
+    other.correct(500)
+    assert late.authority.append(after).pool == 40
+    assert late.authority.append(after).pool == 40
+    assert house.problems() == []
+
+
 def test_a_record_that_was_booked_as_something_else_is_refused(house: House) -> None:
     table = house.table("1")
     table.contribute(5)
