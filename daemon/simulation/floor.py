@@ -1,71 +1,49 @@
-"""The people of a Caribbean Stud table on which everything may fail: they look, and do what is due.
-
-No step remembers what the one before intended: what is due follows from what the table shows and
-from the cards that lie there. So a restart, a void round or a device that went away need no special
-path. Cards are known here from the devices' own answers alone.
-"""
+"""The people of a Caribbean Stud table on which everything may fail (daemon.simulation.people)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
 from daemon.games.caribbean import Caribbean
 from daemon.games.caribbean.rows import Phase
-from daemon.games.desk import Act
 from daemon.games.hands import qualifies
 from daemon.records import Plain
 from daemon.rig import Device
 from daemon.simulation.deal import AWARDED_FROM, DEALER, Hands, category
 from daemon.simulation.disk import Violation
 from daemon.simulation.faults import Faults, Try
-from daemon.simulation.oracle import Books, Offer, state_of
+from daemon.simulation.people import SLOW_DEVICE, People
 from daemon.simulation.rough import RoughBench
+from daemon.simulation.stakes import Offer, StakeBooks
 from daemon.strategies import Strategy
-from drivers.base import MILLISECOND, SECOND
 from drivers.cards import DECK, Card, parse_card
 from drivers.shuffler.sim_fdp import ShufflerSim
 
 SHOE: Final = "shoe"
 SHUFFLER: Final = "SH-1"
 HAND: Final = 5
-NO_PROGRESS: Final = 180 * SECOND  # simulated, without an accepted act or a card: the table is stuck
-LONGEST_ROUND: Final = 1_800 * SECOND
-MOST_STEPS: Final = 20_000
-SLOW_DEVICE: Final = 15 * SECOND  # that a ready device may take to tell what happened
 CHANGE_DEVICE: Final = 20  # every so many rounds the cards come from the other device
 SIT_OUT: Final = 6  # every so many rounds some boxes do not bet
-PAUSE: Final = 20 * MILLISECOND
 
 
-class Crew:
-    """Dealer, players, supervisor and technician. :meth:`play` plays until a round is closed.
-
-    Raises Violation when the oracle objects or nothing goes on any more.
-    """
+class Crew(People[StakeBooks]):
+    """Dealer, players, supervisor and technician."""
 
     def __init__(
-        self, bench: RoughBench, faults: Faults, books: Books, boxes: Sequence[int], strategy: Strategy,
+        self, bench: RoughBench, faults: Faults, books: StakeBooks, boxes: Sequence[int], strategy: Strategy,
         ante: int, stake: int, random: Random,
     ) -> None:  # fmt: skip
-        self.bench, self.books = bench, books
-        self.faults = faults
-        faults.add(self._game_faults())
-        self.remedies: Counter[str] = Counter()  # remedies that were needed, by name
+        super().__init__(bench, faults, books, random)
         self._all_boxes, self._raises = boxes, strategy
         self._ante, self._stake = ante, stake
-        self._random = random
         self._players: list[int] = []  # boxes of this round
         self._playing: list[int] = []  # those whose players have not let it be
         self._units: list[list[Card]] = []  # cards on the table, in the order they came out
         self._strays: dict[int, int] = {}
         self._from_shoe = True
         self._spoil_next: dict[str, object] = {}
-        self._acts = 0
-        self._moved_at = 0
-        self._waits_since: int | None = None
         self._keys_cards = False
         self._wants_change = False
         self._steps: dict[Phase, Callable[[], None]] = {
@@ -81,19 +59,7 @@ class Crew:
 
     # --- a round ----------------------------------------------------------------------------
 
-    def play(self) -> Plain:
-        """Play until one more round is closed, and hold it against the oracle; its account."""
-        before, began, steps = self.books.rounds, self.bench.clock.now, 0
-        self._begin()
-        while self.books.rounds == before:
-            steps += 1
-            self._step()
-            if steps > MOST_STEPS or self.bench.clock.now - began > LONGEST_ROUND:
-                raise Violation(f"the round does not end: {state_of(self.bench.table)}")
-        return self._closed(self.books.closed[0])
-
     def _begin(self) -> None:
-        self._moved_at = self.bench.clock.now
         boxes = list(self._all_boxes)
         if not self._random.randrange(SIT_OUT):
             boxes = sorted(self._random.sample(boxes, self._random.randrange(1, len(boxes) + 1)))
@@ -102,24 +68,12 @@ class Crew:
         self._keys_cards = bool(self._random.randrange(2))
         self._spoil_next = {}
 
-    def _closed(self, summary: Plain) -> Plain:
+    def _closed(self, summary: Plain) -> None:
         if summary["outcome"] == "settled":
             hands = self.hands()
             self.books.settled(summary, hands, hands[DEALER])
-        return summary
 
-    def _step(self) -> None:
-        bench = self.bench
-        bench.read()
-        if not bench.up:
-            self._wait()
-            return
-        if self.faults.moment():
-            if bench.up:
-                self.books.compare(bench.table)
-            return
-        if bench.table.game.round_id is None and not bench.journal.pending:
-            self.books.at_rest(bench.table)
+    def _due(self) -> None:
         self._steps[self.game.state]()
 
     @property
@@ -145,58 +99,13 @@ class Crew:
             row["box"] for row in self.books.closed[0]["boxes"] if row["decision"] != "void" or row["ante"]
         ]
 
-    # --- acts and time ----------------------------------------------------------------------
-
-    def act(self, name: str, role: str = "dealer", **args: str | int) -> bool:
-        """Do one act under one key until it is answered. Whether it was accepted."""
-        self._acts += 1
-        act = Act(name, args, role=role, key=f"a{self._acts}")
-        answer = self.bench.act(act)
-        while answer is None:
-            self._wait()
-            answer = self.bench.act(act)
-        if answer["accepted"]:
-            self._moved()
-        else:
-            self._wait(PAUSE)
-        return bool(answer["accepted"])
-
-    def _moved(self) -> None:
-        self._moved_at = self.bench.clock.now
-        self._waits_since = None
-
-    def _wait(self, most: int = SECOND) -> None:
-        self.bench.pass_time(most)
-        if self.bench.clock.now - self._moved_at > NO_PROGRESS:
-            raise Violation(f"nothing goes on for {NO_PROGRESS // SECOND} s: {state_of(self.bench.table)}")
-
-    def _waited(self, longest: int) -> bool:
-        """Wait for something. Whether that has taken too long by now."""
-        now = self.bench.clock.now
-        self._waits_since = now if self._waits_since is None else self._waits_since
-        self._wait()
-        if now - self._waits_since <= longest:
-            return False
-        self._waits_since = None
-        return True
-
     # --- the device that the cards come from ------------------------------------------------
-
-    def _source(self) -> Device:
-        source = self.bench.table.rig.source
-        assert source is not None
-        return source
 
     @property
     def _machine(self) -> ShufflerSim:
         machine = self.bench.sims[SHUFFLER]
         assert isinstance(machine, ShufflerSim)
         return machine
-
-    def _by_hand(self, device: str) -> None:
-        """Free a device of what a person sees on it, if there is anything."""
-        self.bench.handle(device, "clear")
-        self.bench.handle(device, "cover", open=False)
 
     def _tend(self) -> bool:
         """Whether the devices can serve a round; if not, something was done about it."""
@@ -291,16 +200,6 @@ class Crew:
         stake = self.game.refundable[box]
         if self.act("refund-carried", "supervisor", box=box):
             self.books.refunded(box, stake)
-
-    def _clears_a_fault(self) -> bool:
-        for fault in list(self.bench.table.faults.values()):
-            if fault.cleared_by.startswith(("clear-fault", "supervisor")):
-                self.act("clear-fault", "supervisor", code=fault.code, text="seen to")
-                return True
-            if fault.cleared_by.startswith("itself"):
-                self._waited(SLOW_DEVICE)
-                return True
-        return False
 
     # --- betting ----------------------------------------------------------------------------
 

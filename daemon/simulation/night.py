@@ -13,8 +13,8 @@ from daemon.simulation.disk import DurableJournal
 from daemon.simulation.faults import Faults
 from daemon.simulation.floor import SHOE, SHUFFLER, Crew
 from daemon.simulation.options import SimulateOptions
-from daemon.simulation.oracle import Books
 from daemon.simulation.rough import SIGN, RoughBench
+from daemon.simulation.stakes import StakeBooks
 from daemon.simulation.tally import Tally
 from daemon.strategies import STRATEGIES
 from drivers.base import Simulator
@@ -48,7 +48,7 @@ class Night:
     def __init__(self, options: SimulateOptions, settings: Settings, random: Random) -> None:
         rules = settings.caribbean
         self.tally = Tally(rules.ante_min)
-        self.books = Books(rules.jackpot)
+        self.books = StakeBooks(rules.jackpot)
         self.journal = DurableJournal(self.books.durable)
         sims: dict[str, Simulator] = {
             SHOE: ShoeSim(),
