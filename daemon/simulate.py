@@ -39,6 +39,7 @@ from daemon.simulation.bench import Bench, LastRound, SimulationError
 from daemon.simulation.deal import DEALER, DeckSource, FromShoe, FromShuffler, Hands, category
 from daemon.simulation.disk import Violation
 from daemon.simulation.five_card.evening import StudEvening
+from daemon.simulation.five_card.night import StudNight
 from daemon.simulation.night import Night
 from daemon.simulation.options import BUILT_IN_RULES, FIVE_CARD_RULES, SimulateOptions, key_path
 from daemon.simulation.tally import Counts, Tally
@@ -204,7 +205,7 @@ def _people(
 
 def _with_faults(options: SimulateOptions, settings: Settings) -> Played:
     """Whatever is raised here is a violation: there is nothing that may end this evening."""
-    night, violation = Night(options, settings, Random(options.seed)), None
+    night, violation = _night(options, settings), None
     try:
         _play(night, options)
     except Exception as error:
@@ -212,6 +213,13 @@ def _with_faults(options: SimulateOptions, settings: Settings) -> Played:
     faults = {kind: night.faults.count[kind] for kind in sorted(night.faults.kinds)}
     remedies = dict(sorted(night.crew.remedies.items()))
     return Played(night.tally, night.journal.sha256(), faults, night.bench.starts - 1, remedies, violation)
+
+
+def _night(options: SimulateOptions, settings: Settings) -> Night | StudNight:
+    random = Random(options.seed)
+    if options.game == FiveCard.name:
+        return StudNight(options, settings, random)
+    return Night(options, settings, random)
 
 
 def _violation(options: SimulateOptions, tally: Counts, error: Exception) -> dict[str, object]:
@@ -223,7 +231,7 @@ def _violation(options: SimulateOptions, tally: Counts, error: Exception) -> dic
     return {"seed": options.seed, "round": number, "what": what, "replay": options.command(number)}
 
 
-def _play(evening: Evening | StudEvening | Night, options: SimulateOptions) -> None:
+def _play(evening: Evening | StudEvening | Night | StudNight, options: SimulateOptions) -> None:
     evening.open()
     for done in range(1, options.rounds + 1):
         evening.play()

@@ -101,11 +101,11 @@ class DurableJournal:
             raise JournalError(f"key {entry.key} is in the journal already")
         if not entry.device or not entry.ordinal:
             return
-        epoch, last = self._ordinals.get(entry.device, (-1, 0))
-        waiting = [each.ordinal for each in self.pending if each.device == entry.device and each.ordinal]
-        last = waiting[-1] if waiting else last
-        begins = not waiting and (epoch != entry.epoch or not last)
-        if not begins and entry.ordinal != last + 1:
+        # Events that waited for a locked journal may be of two epochs, in one transaction.
+        waiting = [each for each in self.pending if each.device == entry.device and each.ordinal]
+        durable = self._ordinals.get(entry.device, (-1, 0))
+        epoch, last = (waiting[-1].epoch, waiting[-1].ordinal) if waiting else durable
+        if epoch == entry.epoch and last and entry.ordinal != last + 1:
             raise JournalError(f"event {entry.ordinal} of {entry.device} comes after {last}")
 
     def _keep(self, entry: Entry) -> None:

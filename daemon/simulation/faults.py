@@ -20,7 +20,7 @@ Try = Callable[[], bool]  # False: it cannot happen now, and did not
 
 class Faults:
     """Lets things fail. ``rate`` is the mean number of faults in ten steps of the people; a round of
-    seven boxes has about fifty.
+    seven boxes has about fifty. ``shuffler`` is "" where there is none.
 
     Every random number comes from ``random``. ``count`` tells the kinds that came.
     """
@@ -72,7 +72,9 @@ class Faults:
 
     def _link_faults(self) -> dict[str, Try]:
         devices = {"shoe": self._shoe, "shuffler": self._shuffler, "sign": SIGN}
-        lost = {f"{role}-lost": lambda name=name: self._unplug(name) for role, name in devices.items()}
+        lost = {
+            f"{role}-lost": lambda name=name: self._unplug(name) for role, name in devices.items() if name
+        }
         wires = {
             "frame-corrupted": lambda: self._spoil("corrupted"),
             "frame-lost": lambda: self._spoil("lost"),
@@ -104,7 +106,7 @@ class Faults:
 
     def _device_faults(self) -> dict[str, Try]:
         shoe, shuffler = self._shoe, self._shuffler
-        return {
+        kinds: dict[str, Try] = {
             "shoe-power-cycle": lambda: self._does(shoe, "power-cycle"),
             "shuffler-power-cycle": lambda: self._does(shuffler, "power-cycle"),
             "sign-memory-lost": lambda: self._does(SIGN, "power-cycle"),
@@ -114,6 +116,7 @@ class Faults:
             "shoe-cover-open": lambda: self._does(shoe, "cover", open=True),
             "shuffler-cover-open": lambda: self._does(shuffler, "cover", open=True),
         }
+        return {kind: do for kind, do in kinds.items() if shuffler or not kind.startswith("shuffler")}
 
     def _does(self, device: str, do: str, **verb: object) -> bool:
         return "error" not in self._bench.handle(device, do, **verb)

@@ -41,8 +41,8 @@ FIVE_CARD_RULES: Final = FiveCardRules(ante=2_000, smallest_chip=500)
 class SimulateOptions:
     """What to simulate. ``boxes`` is 1 to 7, ``mode`` shoe or shuffler.
 
-    At five-card stud ``boxes`` are the seats, 2 to 7, the cards come from a shoe, nothing but people
-    makes faults, and ``strategy`` says nothing: each player has his own.
+    At five-card stud ``boxes`` are the seats, 2 to 7, the cards come from a shoe, and ``strategy`` says
+    nothing: each player has his own.
 
     ``config``: take the rules of this file, the ante being its minimum. ``journal``: keep the
     journal in this new file, its sealing key beside it (:func:`key_path`). ``progress`` is told
@@ -90,8 +90,6 @@ class SimulateOptions:
             raise ValueError(f"{FiveCard.name} is dealt from a shoe (FC-02)")
         if self.boxes < FEWEST_HANDS:
             raise ValueError(f"{FiveCard.name} has {FEWEST_HANDS} to 7 seats")
-        if self.faults:
-            raise ValueError(f"faults are simulated for {Caribbean.name} only")
 
     def blocks(self) -> list[SimulateOptions]:
         """The same rounds as evenings of their own, whatever the number of jobs."""

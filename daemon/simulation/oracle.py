@@ -178,4 +178,5 @@ class Books:
 def state_of(table: Table) -> dict[str, Any]:
     """For a person who looks for what went wrong: nothing in it tells a face-down card."""
     view = table.view()
-    return {key: view[key] for key in ("state", "round", "mode", "faults", "not_ready", "cards", "deck")}
+    keys = ("state", "round", "mode", "faults", "not_ready", "cards", "deck", "turn", "next_card", "error")
+    return {key: view[key] for key in keys if key in view}

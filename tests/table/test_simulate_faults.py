@@ -371,3 +371,17 @@ def test_a_key_and_an_event_are_taken_once_and_without_a_gap() -> None:
         journal, entry(3, device="shoe", epoch=1, ordinal=4), entry(4, device="shoe", epoch=1, ordinal=5)
     )
     assert journal.ordinal("shoe") == 5
+
+
+def test_events_of_two_epochs_may_be_in_one_transaction() -> None:
+    """They waited together for a journal that was locked, and the shoe restarted meanwhile."""
+    journal = DurableJournal(lambda seq, record: None)
+    committed(journal, entry(1, device="shoe", ordinal=6))
+    committed(
+        journal, entry(2, device="shoe", ordinal=7), entry(3, device="shoe", epoch=1, ordinal=1),
+        entry(4, device="shoe", epoch=1, ordinal=2),
+    )  # fmt: skip
+    with pytest.raises(JournalError):
+        committed(
+            journal, entry(5, device="shoe", epoch=2, ordinal=1), entry(6, device="shoe", epoch=2, ordinal=3)
+        )

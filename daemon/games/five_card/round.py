@@ -146,7 +146,8 @@ class Round:
     error: str = ""
     # The betting round, 1 to 4.
     number: int = 0
-    order: list[int] | None = None  # who speaks first by the up cards (FC-10 to FC-13), once they are known
+    # Who speaks first by the up cards (FC-10 to FC-13), once somebody asked: no part of what is remembered.
+    order: list[int] | None = field(default=None, compare=False)
     queue: list[int] = field(default_factory=list)  # who has still to speak; at the showdown, to turn
     price: int = 0  # what a hand must have bet to stay in
     increment: int = 0  # by which the last full bet or raise raised the price
