@@ -249,9 +249,9 @@ def test_no_word_of_thousands_of_rounds_names_a_card_that_lies_down(tmp_path: Pa
 # --- five-card: hole cards and the burn ---------------------------------------------------------------
 
 
-async def nothing_turned(seen: Seen, game: FiveCard) -> int:
+async def nothing_turned(seen: Seen, game: FiveCard, ask: bool) -> int:
     """Search all that came out now for a hole card that was not turned, and for the burned card."""
-    new = await seen.look()
+    new = await seen.look(ask)
     now = game.round
     lies = [] if now is None else [*now.out[:1], *(hand.hole for hand in now.hands.values())]
     hidden = {card.face.turn().text for card in lies if card and card.face and not card.turned}
@@ -262,7 +262,7 @@ async def nothing_turned(seen: Seen, game: FiveCard) -> int:
     return len(hidden) * len(new)
 
 
-async def stud_rounds(api: Api, stage: Stage, rounds: int, seed: int) -> None:
+async def stud_rounds(api: Api, stage: Stage, rounds: int, seed: int, often: float = 1) -> None:
     game = stage.service.engine.table.game
     assert isinstance(game, FiveCard)
     dice, seen, searched = Random(seed), Seen(stage), 0
@@ -276,8 +276,20 @@ async def stud_rounds(api: Api, stage: Stage, rounds: int, seed: int) -> None:
         deck = dice.sample(FORTY, len(FORTY))
         while game.round is not None:
             await next_step(api, stage, game, deck, dice)
-            searched += await nothing_turned(seen, game)
+            searched += await nothing_turned(seen, game, dice.random() < often)
+        await seen.look()  # what the round has told of its turned cards is no news in the next
+        seen.texts.clear()
+        await sit_down_again(api, game)
     assert searched > 100 * rounds
+
+
+async def sit_down_again(api: Api, game: FiveCard) -> None:
+    """Another deck after ten rounds (FC-02), and chips for whoever runs short (FC-06)."""
+    if game.deck.rounds == 10:
+        await accepted(api, "new-deck")
+    for seat in BOXES:
+        if game.seats[seat].stack < 1_000_000:
+            await accepted(api, "top-up", seat=seat, amount=10_000_000)
 
 
 async def next_step(api: Api, stage: Stage, game: FiveCard, deck: list[Card], dice: Random) -> None:
@@ -299,6 +311,13 @@ async def next_step(api: Api, stage: Stage, game: FiveCard, deck: list[Card], di
 def test_no_word_that_comes_out_names_a_hole_card_before_it_is_turned(tmp_path: Path) -> None:
     config = stages.DEMO.with_name("five-card.toml")
     played(tmp_path, partial(stud_rounds, rounds=4, seed=1), there=True, config=config)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_no_word_of_a_thousand_rounds_names_a_hole_card_before_it_is_turned(tmp_path: Path) -> None:
+    config = stages.DEMO.with_name("five-card.toml")
+    played(tmp_path, partial(stud_rounds, rounds=1000, seed=2, often=0.2), there=True, config=config)
 
 
 @pytest.mark.parametrize("leak", ["record", "log"])
