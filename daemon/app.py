@@ -30,14 +30,22 @@ from daemon.control import create_app
 from daemon.engine import FailStop, RecoveryError, recover
 from daemon.integrity import CODE as INTEGRITY
 from daemon.integrity import inspect, notices, rules_digest
-from daemon.journal import JournalError, SqliteJournal, create, header_bytes, open_journal, require_new
+from daemon.journal import (
+    JournalError,
+    SqliteJournal,
+    create,
+    header_bytes,
+    is_blank,
+    open_journal,
+    require_new,
+)
 from daemon.links.url import make_link
 from daemon.lock import Held, sole_owner
 from daemon.log import Log
 from daemon.notify import notify
 from daemon.records import decode
 from daemon.reserve import RESERVE, Reserve
-from daemon.sealer import NO_KEY_LEFT, SealError, create_key, load_key
+from daemon.sealer import NO_KEY_LEFT, SealError, load_key, name_key, new_key
 from daemon.service import Service
 from daemon.table import InvariantBroken, Noticed, Table
 from daemon.watch import Watch, of_journal
@@ -109,6 +117,8 @@ def _owned(journal: Path, reserve: Reserve) -> Iterator[None]:
 def _journal(settings: Settings, reserve: Reserve, log: Log) -> SqliteJournal:
     """The journal of this table, made with its key only when neither is there."""
     journal, key = settings.journal, settings.key
+    if journal.exists() and not key.exists() and is_blank(journal) and name_key(key):
+        log("first-start-finished", journal=str(journal), key=str(key))
     if not journal.exists() and not key.exists():
         _create(settings)
     elif not journal.exists():
@@ -129,8 +139,8 @@ def _create(settings: Settings) -> None:
     header = header_bytes(settings.table_id, settings.game, SystemClock().utc(), settings.simulated)
     try:
         require_new(settings.journal)
-        create_key(settings.key)
-        create(settings.journal, header)
+        with new_key(settings.key):
+            create(settings.journal, header)
     except OSError as error:
         raise StartError(f"{error.filename or settings.key}: {error.strerror}") from None
 

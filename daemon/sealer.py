@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -69,6 +70,33 @@ class Sealer:
 def create_key(path: Path) -> None:
     """Write a new key file, mode 0600, durable. Raises FileExistsError: a key is never replaced."""
     _write(path, secrets.token_bytes(KEY_BYTES))
+
+
+@contextmanager
+def new_key(path: Path) -> Iterator[None]:
+    """A new key file that has its name once its journal was made inside, and not before.
+
+    So an end amid a first start leaves no key that looks as if its journal were lost. Raises OSError.
+    """
+    fresh = _unnamed(path)
+    fresh.unlink(missing_ok=True)  # of a first start that was cut off before its journal was there
+    create_key(fresh)
+    yield
+    name_key(path)
+
+
+def name_key(path: Path) -> bool:
+    """Give the key of :func:`new_key` its name. Whether there was one that waited for it."""
+    fresh = _unnamed(path)
+    if not fresh.exists():
+        return False
+    fresh.rename(path)
+    _sync_folder(path.parent)
+    return True
+
+
+def _unnamed(path: Path) -> Path:
+    return path.with_name(f".{path.name}.first")
 
 
 def add_key(path: Path) -> Sealer:

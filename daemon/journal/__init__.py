@@ -16,6 +16,7 @@ from daemon.journal.chain import (
 from daemon.journal.file import (
     SqliteJournal,
     create,
+    is_blank,
     missing_after,
     open_journal,
     require_new,
@@ -49,6 +50,7 @@ __all__ = [
     "head_path",
     "header_bytes",
     "header_of",
+    "is_blank",
     "link_hash",
     "manifest",
     "missing_after",

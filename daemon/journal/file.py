@@ -410,6 +410,15 @@ def require_new(path: Path) -> None:
             raise FileExistsError(errno.EEXIST, why, str(left))
 
 
+def is_blank(path: Path) -> bool:
+    """Whether a journal has no record yet: nothing but a start that was cut off leaves it so."""
+    try:
+        with reading(path) as connection:
+            return connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
+    except JournalError:
+        return False
+
+
 def create(path: Path, header: bytes) -> None:
     """Make a new journal. Raises as :func:`require_new`: a journal is never replaced."""
     require_new(path)

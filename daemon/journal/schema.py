@@ -16,6 +16,7 @@ FORMAT: Final = 2
 APPLICATION_ID: Final = 0x46454C54  # "FELT"
 ARCHIVE_ID: Final = 0x46454C41  # "FELA"
 WAL_AT_REST: Final = 4 * 2**20  # bytes
+BESIDE: Final = ("-journal", "-wal", "-shm")  # SQLite's own files
 KEPT: Final = "the file is kept as it is: restore a verified copy"
 
 _MONEY: Final = """CREATE TABLE money (
@@ -78,14 +79,18 @@ def format_of(connection: sqlite3.Connection) -> int:
 def create_file(path: Path, application: int, statements: tuple[str, ...], header: bytes) -> None:
     """Make a database with its header. It has its name when all of it is on disk, and not before.
 
+    It has a write-ahead log from the beginning: a file that were to get one later might be found half
+    changed, and that nobody can put right who only reads.
+
     Raises FileExistsError: nothing is ever replaced.
     """
     if path.exists():
         raise FileExistsError(errno.EEXIST, "is there, and is kept", str(path))
     fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
+    _clear(fresh)
     try:
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
             for statement in statements:
@@ -96,8 +101,14 @@ def create_file(path: Path, application: int, statements: tuple[str, ...], heade
             connection.execute("COMMIT")
         fresh.rename(path)
     finally:
-        fresh.unlink(missing_ok=True)
+        _clear(fresh)
     sync_folder(path.parent)
+
+
+def _clear(fresh: Path) -> None:
+    """What an end amid the making of a file left, and SQLite's own files beside it."""
+    for beside in ("", *BESIDE):
+        fresh.with_name(fresh.name + beside).unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -192,8 +203,8 @@ def _connected(path: Path) -> sqlite3.Connection:
     try:
         return _begun(uri)
     except sqlite3.OperationalError:
-        if path.with_name(f"{path.name}-wal").exists():
-            raise
+        if any(path.with_name(path.name + beside).exists() for beside in ("-journal", "-wal")):
+            raise  # there is more than this file says
         # A copy where nothing can be written beside it: SQLite then cannot keep its WAL index.
         return _begun(f"{uri}&immutable=1")
 

@@ -99,7 +99,7 @@ def kill_sweep(scripts: Sequence[Script], parts: Sequence[str], each: int, jobs:
                 if "locks" in parts:
                     _locks(bench, each, figures)
                 if "first-start" in parts:
-                    _first_starts(zygote, script, folder, each)
+                    _first_starts(zygote, script, folder, each, figures)
     print(f"{figures.violations} violations")
     return figures.violations > 0
 
@@ -119,13 +119,14 @@ def _locks(bench: Bench, each: int, figures: Figures) -> None:
     figures.tell("  a locked journal during every step", len(steps), wrong, time.monotonic() - began)
 
 
-def _first_starts(zygote: Nursery, script: Script, folder: Path, each: int) -> None:
+def _first_starts(zygote: Nursery, script: Script, folder: Path, each: int, figures: Figures) -> None:
     said = first_start(zygote, script, folder, each)
     total, again = said.total() - 1, said[""] - 1
     print(f"  a kill at every point of the first start: {again} of {total} start again", flush=True)
     for sentence, count in said.items():
         if sentence:
             print(f"    {count} refuse: {sentence}")
+            figures.violations += count
 
 
 def lost_sync(scripts: Sequence[Script], cuts: int) -> int:

@@ -198,7 +198,7 @@ def every_failure(bench: Bench, each: int = 1) -> list[Orders]:
 def first_start(nursery: Nursery, script: Script, folder: Path, each: int = 1) -> Counter[str]:
     """Kill the very first start, which makes key and journal, at its points; what the next one says, counted.
 
-    "" is a start. Nothing was acknowledged yet: a refusal with one sentence is right, too.
+    "" is a start, which every one should be.
     """
     place, log, said = folder / "first", folder / "log", Counter[str]()
     points, at = 1, 0

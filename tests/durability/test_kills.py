@@ -27,7 +27,6 @@ from tests.durability.world import Nursery
 Benches = Callable[..., Bench]
 ALL = pytest.mark.parametrize("script", sorted(SCRIPTS))
 SOME = "caribbean-shoe"
-REFUSALS = ("StartError: ", "JournalError: ")
 
 
 def before(bench: Bench, wanted: Callable[[Point], bool], each: int = 1) -> list[Orders]:
@@ -90,10 +89,11 @@ def test_killed_five_times_in_one_round_it_ends_like_an_undisturbed_one(
     assert in_turn(bench, many_kills(bench, rounds=1)).violations == {}
 
 
-def test_a_kill_in_the_first_start_leaves_a_table_or_one_sentence(zygote: Nursery, place: Path) -> None:
+def test_a_kill_in_the_first_start_is_followed_by_a_start(zygote: Nursery, place: Path) -> None:
+    """Nobody has to move a key away on a controller that boots by itself."""
     said = first_start(zygote, SCRIPTS[SOME], place, each=9)
-    assert said[""] > 1
-    assert all(sentence.startswith(REFUSALS) for sentence in said if sentence), said
+    assert said[""] > 10
+    assert set(said) == {""}
 
 
 # --- calls that fail, and another program's lock ---------------------------------------------------------

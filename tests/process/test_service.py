@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 from daemon.client import ApiError, Client, NotRunning
+from daemon.journal import create, header_bytes
+from daemon.sealer import create_key
 from daemon.simhost import ControlClient
 
 ROOT = Path(__file__).parents[2]
@@ -356,6 +358,25 @@ def test_a_state_that_cannot_be_used_is_told_and_kept(
     assert told in sentence
     assert "Traceback" not in place.log()
     assert journal_bytes(place) == spoiled
+
+
+def test_a_first_start_that_was_cut_off_before_the_key_had_its_name_is_finished(place: Place) -> None:
+    """The power failed when the journal was there: nobody has to come and move a file."""
+    waiting = place.folder / ".journal.key.first"
+    create_key(waiting)
+    create(place.folder / "journal.db", header_bytes("demo", "caribbean", "2026-01-01T00:00:00Z", ("shoe",)))
+    place.daemon()
+    assert place.client.act("open-table", by="ana")["accepted"]
+    assert "first-start-finished" in place.log()
+    assert not waiting.exists()
+
+
+def test_a_key_that_waits_beside_a_journal_with_records_is_not_taken_for_the_one_that_is_lost(
+    used: Path, place: Place
+) -> None:
+    shutil.copy2(used / "journal.db", place.folder / "journal.db")
+    create_key(place.folder / ".journal.key.first")
+    assert "journal.key is missing beside the journal journal.db" in place.refused()
 
 
 def test_cs_13_another_rule_set_in_the_file_waits_for_a_supervisor(place: Place) -> None:
