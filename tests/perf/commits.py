@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import tempfile
 from pathlib import Path
 
@@ -123,6 +124,31 @@ class Bare:
         os.close(self._file)
 
 
+class BareSqlite:
+    """What SQLite itself asks for the same: two rows a transaction, and nothing around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._db = sqlite3.connect(folder / "bare.db", isolation_level=None)
+        for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+            self._db.execute(f"PRAGMA {pragma}")
+        self._db.execute("CREATE TABLE records (seq INTEGER PRIMARY KEY, record BLOB, hash BLOB)")
+        self._db.execute("CREATE TABLE money (seq INTEGER PRIMARY KEY, amount INTEGER)")
+        self._seq = 0
+
+    def batch(self) -> int:
+        do, record, digest = self._db.execute, bytes(240), bytes(32)
+        for _ in range(BATCH):
+            self._seq += 1
+            do("BEGIN IMMEDIATE")
+            do("INSERT INTO records VALUES (?, ?, ?)", (self._seq, record, digest))
+            do("INSERT INTO money VALUES (?, ?)", (self._seq, 100))
+            do("COMMIT")
+        return BATCH
+
+    def close(self) -> None:
+        self._db.close()
+
+
 def _quiet(event: str, **facts: object) -> None:
     pass
 
@@ -134,12 +160,21 @@ def measure() -> list[Row]:
         size = committing.bytes_a_commit()
         for _ in range(6):
             committing.alone()  # warm: the log is wrapped and its pages are there
-        bare = Bare(folder, size)
+        bare, sqlite = Bare(folder, size), BareSqlite(folder)
+        sqlite.batch()
         what, alone = f"committed inputs, one commit each ({size} bytes)", "one commit each"
         try:
             return [
                 rates(
                     what, "pwrite + fdatasync of as many bytes", "/s", committing.alone, bare.batch, ROUNDS
+                ),
+                rates(
+                    what,
+                    "two rows in bare SQLite, one commit each",
+                    "/s",
+                    committing.alone,
+                    sqlite.batch,
+                    ROUNDS,
                 ),
                 rates(
                     f"the same, {READ} in one read",
@@ -155,4 +190,5 @@ def measure() -> list[Row]:
             ]
         finally:
             bare.close()
+            sqlite.close()
             committing.end()

@@ -24,6 +24,7 @@ from drivers.sign.sim_alpha import AlphaSim
 from tests.perf.measure import Row
 
 TRIALS = 25
+LEAST_TRIALS = 15
 IDLE = 1.0  # seconds that the sign's line is quiet before a trial
 PATIENCE = 60.0
 
@@ -169,6 +170,44 @@ def _sync(folder: Path, size: int) -> int:
         os.close(descriptor)
 
 
+# What any program in this language needs for it: wake up, read, write and sync one commit's bytes, write.
+_LEAST = """
+import asyncio, os, sys
+shoe, sign, file = int(sys.argv[1]), int(sys.argv[2]), os.open(sys.argv[3], os.O_CREAT | os.O_WRONLY)
+def heard():
+    os.read(shoe, 4096)
+    os.pwrite(file, bytes(8192), 0)
+    os.fdatasync(file)
+    os.write(sign, b"VOID")
+loop = asyncio.new_event_loop()
+loop.add_reader(shoe, heard)
+loop.run_forever()
+"""
+
+
+def _least(folder: Path) -> list[float]:
+    """Milliseconds through a process that does nothing else, the line quiet before each trial."""
+    lines = [pty.openpty() for _ in range(2)]
+    for _, slave in lines:
+        tty.setraw(slave, termios.TCSANOW)
+    (shoe, shoe_slave), (sign, sign_slave) = lines
+    command = [sys.executable, "-c", _LEAST, str(shoe_slave), str(sign_slave), str(folder / "least")]
+    taken = []
+    with subprocess.Popen(command, pass_fds=(shoe_slave, sign_slave)) as process:
+        try:
+            for _ in range(LEAST_TRIALS + 1):
+                time.sleep(IDLE)
+                start = time.monotonic_ns()
+                os.write(shoe, bytes(14))
+                os.read(sign, 64)
+                taken.append((time.monotonic_ns() - start) / 1e6)
+        finally:
+            process.terminate()
+            for descriptor in (shoe, shoe_slave, sign, sign_slave):
+                os.close(descriptor)
+    return taken[1:]  # the first one waited for the process
+
+
 def measure() -> list[Row]:
     with world() as table:
         table.do("open-table")
@@ -177,6 +216,7 @@ def measure() -> list[Row]:
         for _ in range(TRIALS):
             taken.append(table.trial() / 1e6)
             syncs.append(_sync(Path(table.client._path).parent, 8192) / 1e6)
+        least = statistics.median(_least(Path(table.client._path).parent))
     taken.sort()
     middle, sync = statistics.median(taken), statistics.median(syncs)
     last = taken[min(len(taken) - 1, round(0.99 * len(taken)))]
@@ -185,4 +225,6 @@ def measure() -> list[Row]:
         name = f"shoe tty to sign tty, VOID, {what}"
         spread = f"{taken[0]:.2f}-{taken[-1]:.2f} ms"
         rows.append(Row(name, value, "ms", "one bare fdatasync, median", sync, value / sync, spread, TRIALS))
+    name, beside = "shoe tty to sign tty, VOID, median", "a bare process that reads, syncs, writes"
+    rows.append(Row(name, middle, "ms", beside, least, middle / least, spread, LEAST_TRIALS))
     return rows
