@@ -212,7 +212,9 @@ class Crew(People[StakeBooks]):
             if self._tend():
                 self._shuffle()
         elif not now.closed:
-            self.act("close-betting")
+            # A machine that is open refuses to deal, and the dealer sees that it is.
+            if self._source().role == "shoe" or self._tend():
+                self.act("close-betting")
         else:
             self._deal()
 
