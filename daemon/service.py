@@ -151,12 +151,11 @@ class Service:
 
     # --- what enters the engine -----------------------------------------------------------
 
-    def act(self, act: Act) -> Plain | None:
-        """One act (``Engine.act``). Raises Stopped when the service is ending."""
-        return self._acts([act])[0]
-
     async def act_soon(self, act: Act) -> Plain | None:
-        """The same, in one commit with the acts that wait in this turn of the loop."""
+        """One act (``Engine.act``), in one commit with the others that wait in this turn of the loop.
+
+        Raises Stopped when the service is ending.
+        """
         answer: asyncio.Future[Plain | None] = self._loop.create_future()
         self._waiting.append((act, answer))
         if len(self._waiting) == 1:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from daemon.console.guard import Guard
 from daemon.console.problems import problem
-from daemon.console.run import NotLoopback, _bound, _Server, accepted_hosts, is_loopback
 from daemon.console.server import NO_STORE, STATIC
+from daemon.console.serving import serve_page
 from daemon.house import House
 from daemon.linked.authority import Authority
 from daemon.linked.entries import Refused, Unreachable
@@ -25,7 +25,6 @@ from daemon.linked.floor import Plain, as_csv, books, view
 
 FRESH: Final = 1.0  # s that an answer serves everybody who asks
 BOOKS_FRESH: Final = 30.0  # s: they read the whole ledger
-GRACE: Final = 1  # s
 _TYPES: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 
 
@@ -112,19 +111,6 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve at ``host``:``port`` (0: any free one) until a signal. Raises NotLoopback, OSError."""
-    if not (public or is_loopback(host)):
-        raise NotLoopback("the page has no TLS of its own: listen on 127.0.0.1, or say --public")
-    with _bound(host.strip("[]"), port) as listener:
-        own = listener.getsockname()[1]
-        ready(f"http://{host}:{own}/")
-        floor = Floor(lambda: Authority.connect(dsn, pool), pool, house)
-        config = uvicorn.Config(
-            create_app(floor, accepted_hosts(host, own, ())),
-            http="h11",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=GRACE,
-        )
-        _Server(config).run([listener])
+    floor = Floor(lambda: Authority.connect(dsn, pool), pool, house)
+    objection = "the page has no TLS of its own: listen on 127.0.0.1, or say --public"
+    serve_page(partial(create_app, floor), host, port, ready, None if public else objection)

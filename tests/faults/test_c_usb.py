@@ -55,6 +55,7 @@ from tests.table.floor import Floor
 
 SHOE = "usb://1209:0001:SHOE0001"
 SHUFFLER = "usb://1209:0001:SHUF0001"
+PATIENCE = 30  # seconds
 
 
 def frames(data: bytes) -> list[fdp.Frame]:
@@ -401,13 +402,19 @@ class Hall:
     def _note(self, event: str, **facts: object) -> None:
         self.log.append((event, facts))
 
-    def act(self, name: str) -> str:
+    async def act(self, name: str) -> str:
         """Do it: "" when it is accepted, else the reason."""
-        answer = self.service.act(Act(name, {}, role="dealer"))
+        answer = await self.service.act_soon(Act(name, {}, role="dealer"))
         assert answer is not None
         assert self.service.failure is None
         refusal = answer["refusal"]
         return str(refusal["reason"]) if refusal else ""
+
+    async def accepted(self, name: str) -> None:
+        """Do it again and again until it is accepted. Raises TimeoutError."""
+        async with asyncio.timeout(PATIENCE):
+            while await self.act(name):
+                await asyncio.sleep(0.002)
 
     @property
     def shuffler(self) -> dict[str, object]:
@@ -420,7 +427,7 @@ class Hall:
 
     async def __aenter__(self) -> Self:
         await self.ready()
-        assert self.act("open-table") == ""
+        assert await self.act("open-table") == ""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -437,13 +444,13 @@ def test_c10_a_shuffler_knocked_off_by_its_motor_is_asked_and_shuffles_once(
     async def story() -> None:
         motor = Motor(shuffle_ms, heard)
         async with Hall(tmp_path, motor) as hall:
-            assert hall.act("shuffle") == ""
+            assert await hall.act("shuffle") == ""
             await until(lambda: hall.shuffler["state"] != "ready")
-            assert hall.act("open-betting") != ""
+            assert await hall.act("open-betting") != ""
             await asyncio.sleep(0.3)
             address = motor.bus.plug(motor.device)
             assert address > 2
-            await until(lambda: hall.act("open-betting") == "")
+            await hall.accepted("open-betting")
             assert motor.sim.state_name() == "ready"  # proved, and not before
             assert motor.shuffles == 1
 
@@ -454,15 +461,15 @@ def test_c10_a_shuffle_whose_outcome_is_lost_with_the_power_proves_nothing(tmp_p
     async def story() -> None:
         motor = Motor(50, power_lost=True)
         async with Hall(tmp_path, motor) as hall:
-            assert hall.act("shuffle") == ""
+            assert await hall.act("shuffle") == ""
             await until(lambda: hall.shuffler["state"] != "ready")
             motor.bus.plug(motor.device)
             await hall.ready()
             await asyncio.sleep(1.5)  # a driver that repeated its command would have done so by now
             assert motor.shuffles == 1
-            assert "shuffle" in hall.act("open-betting")
-            assert hall.act("shuffle") == ""
-            await until(lambda: hall.act("open-betting") == "")
+            assert "shuffle" in await hall.act("open-betting")
+            assert await hall.act("shuffle") == ""
+            await hall.accepted("open-betting")
             assert motor.shuffles == 2
 
     asyncio.run(story())
@@ -473,25 +480,25 @@ def test_c11_a_frozen_device_has_an_age_and_opens_no_round(tmp_path: Path) -> No
         motor = Motor(50)
         motor.armed = False
         async with Hall(tmp_path, motor) as hall:
-            assert hall.act("shuffle") == ""
+            assert await hall.act("shuffle") == ""
             await until(lambda: motor.sim.state_name() == "ready")
             await asyncio.sleep(0.3)
             motor.bus.unplug(motor.device)
             motor.device.simulator = None  # it is back on the bus, and its program hangs
             motor.bus.plug(motor.device)
             await until(lambda: hall.shuffler["state"] != "ready")
-            assert hall.act("open-betting") != ""
+            assert await hall.act("open-betting") != ""
             ages = []
             for _ in range(8):
                 ages.append(hall.shuffler["age_ms"])
-                assert hall.act("open-betting") != ""
+                assert await hall.act("open-betting") != ""
                 await asyncio.sleep(0.5)
             assert all(isinstance(age, int) for age in ages)
             assert ages == sorted(ages)
             assert ages[-1] >= 3000
             motor.device.simulator = motor
             await hall.ready()
-            assert hall.act("open-betting") == ""
+            assert await hall.act("open-betting") == ""
 
     asyncio.run(story())
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from daemon.audit import verify
-from daemon.client import ApiError, Client, NotRunning
 from daemon.config import load
 from daemon.demo import DemoOptions, run_demo
 from daemon.demo.plan import Trouble, make_plan
@@ -26,73 +19,9 @@ from daemon.demo.scene import Scene
 from daemon.demo.screen import picture
 from daemon.demo.world import CONFIG
 from daemon.simhost import ControlClient
+from tests.process.demonstration import ROOT, playing
 
-ROOT = Path(__file__).parents[2]
 CASES = {"CS-11a", "CS-11b", "CS-11c", "CS-11d"}
-FAST = "40"
-
-
-class Demo:
-    """A demonstration in a process of its own, and what can be seen of it from outside."""
-
-    def __init__(self, directory: Path, *arguments: str) -> None:
-        self.directory = directory
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "daemon",
-                "demo",
-                "--json",
-                "--dir",
-                str(directory),
-                "--speed",
-                FAST,
-                *arguments,
-            ],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.client = Client(directory / "feltd.sock")
-
-    def result(self, seconds: float = 60) -> dict[str, Any]:
-        """Wait for its end; the one object on its standard output."""
-        out, err = self.process.communicate(timeout=seconds)
-        assert self.process.returncode == 0, err
-        assert out.count("\n") == 1
-        answer: dict[str, Any] = json.loads(out)
-        return answer
-
-    def status(self) -> dict[str, Any]:
-        """The table's status, or nothing while nobody answers."""
-        try:
-            return self.client.status()
-        except (NotRunning, ApiError):
-            return {}
-
-    def daemon(self) -> int:
-        return int((self.directory / "daemon.pid").read_text())
-
-    def until(self, what: str, holds: Callable[[], Any], seconds: float = 30) -> None:
-        give_up = time.monotonic() + seconds
-        while not holds():
-            assert self.process.poll() is None, f"ended before {what}"
-            assert time.monotonic() < give_up, f"waited in vain for {what}: {self.status()}"
-            time.sleep(0.01)
-
-
-@contextmanager
-def playing(directory: Path, *arguments: str) -> Iterator[Demo]:
-    demo = Demo(directory, *arguments)
-    try:
-        yield demo
-    finally:
-        demo.client.close()
-        if demo.process.poll() is None:
-            demo.process.terminate()
-            demo.process.communicate(timeout=20)
 
 
 def processes_of(directory: Path) -> list[int]:
@@ -135,10 +64,8 @@ def test_all_four_cases_in_six_rounds(tmp_path: Path) -> None:
 def test_three_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "2") as demo:
         for round_id, state in ((1, "dealing"), (2, "deciding"), (3, "betting")):
-            demo.until(f"{state} in round {round_id}", lambda: _is(demo, round_id, state))  # noqa: B023
-            before = demo.daemon()
-            os.kill(before, signal.SIGKILL)
-            demo.until("another daemon", lambda: demo.daemon() != before)  # noqa: B023
+            demo.until(f"{state} in round {round_id}", lambda: demo.reached(round_id, state))  # noqa: B023
+            demo.kill_daemon()
         told = demo.result()
         assert_whole(told)
         assert told["restarts"] == 3
@@ -146,16 +73,10 @@ def test_three_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: P
         assert verify(tmp_path / "journal.db")["rounds"] == 5
 
 
-def _is(demo: Demo, round_id: int, state: str) -> bool:
-    """Whether this round, or a later one, is in that state: a short one may have been missed."""
-    status = demo.status()
-    return (status.get("round") or 0) >= round_id and status["state"] == state
-
-
 def test_a_sign_that_comes_back_shows_the_pool_and_play_goes_on(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "3") as demo:
         sign = ControlClient(tmp_path / "sign.control")
-        demo.until("bets, which raise the pool with the first card", lambda: _is(demo, 1, "betting"))
+        demo.until("bets, which raise the pool with the first card", lambda: demo.reached(1, "betting"))
         sign.do("unplug")
         demo.until("the loss to be known", lambda: demo.status()["devices"]["sign"]["state"] != "ready")
         demo.until("the end of the round", lambda: demo.status().get("round") is None)
@@ -171,7 +92,7 @@ def test_a_sign_that_comes_back_shows_the_pool_and_play_goes_on(tmp_path: Path) 
 
 def test_sigterm_ends_everything_and_the_journal_is_continued(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "4") as demo:
-        demo.until("the second round", lambda: _is(demo, 2, "deciding"))
+        demo.until("the second round", lambda: demo.reached(2, "deciding"))
         demo.process.terminate()
         _, err = demo.process.communicate(timeout=20)
         assert demo.process.returncode == 1

@@ -3,85 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.audit import verify
-from daemon.client import ApiError, Client, NotRunning
 from daemon.config import load
 from daemon.demo import five_card_config
 from daemon.demo.five_card import stud_line
 from daemon.demo.scene import Scene
 from daemon.simhost import ControlClient
+from tests.process.demonstration import ROOT, playing
 
-ROOT = Path(__file__).parents[2]
-
-
-class Demo:
-    """A demonstration in a process of its own."""
-
-    def __init__(self, directory: Path, *arguments: str) -> None:
-        self._directory = directory
-        words = ["demo", "--game", "five-card", "--json", "--dir", str(directory), "--speed", "40"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "daemon", *words, *arguments],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.client = Client(directory / "feltd.sock")
-
-    def result(self, seconds: float = 180) -> dict[str, Any]:
-        """Wait for its end; the one object on its standard output."""
-        out, err = self.process.communicate(timeout=seconds)
-        assert self.process.returncode == 0, err
-        assert out.count("\n") == 1
-        answer: dict[str, Any] = json.loads(out)
-        return answer
-
-    def status(self) -> dict[str, Any]:
-        """The table's status, or nothing while nobody answers."""
-        try:
-            return self.client.status()
-        except (NotRunning, ApiError):
-            return {}
-
-    def daemon(self) -> int:
-        return int((self._directory / "daemon.pid").read_text())
-
-    def until(self, what: str, holds: Callable[[], Any], seconds: float = 90) -> None:
-        give_up = time.monotonic() + seconds
-        while not holds():
-            assert self.process.poll() is None, f"ended before {what}: {self.process.communicate()[1]}"
-            assert time.monotonic() < give_up, f"waited in vain for {what}: {self.status()}"
-            time.sleep(0.01)
-
-    def kill_daemon(self) -> None:
-        before = self.daemon()
-        os.kill(before, signal.SIGKILL)
-        self.until("another daemon", lambda: self.daemon() != before)
-
-
-@contextmanager
-def playing(directory: Path, *arguments: str) -> Iterator[Demo]:
-    demo = Demo(directory, *arguments)
-    try:
-        yield demo
-    finally:
-        demo.client.close()
-        if demo.process.poll() is None:
-            demo.process.terminate()
-            demo.process.communicate(timeout=30)
+GAME = ("--game", "five-card")
 
 
 def assert_whole(told: dict[str, Any]) -> None:
@@ -94,17 +29,11 @@ def assert_whole(told: dict[str, Any]) -> None:
     assert set(told["devices"]) == {"shoe", "sign"}
 
 
-def _is(demo: Demo, round_id: int, *states: str) -> bool:
-    """Whether this round, or a later one, is in such a state."""
-    status = demo.status()
-    return (status.get("round") or 0) >= round_id and status["state"] in states
-
-
 def test_two_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: Path) -> None:
-    with playing(tmp_path, "--rounds", "4", "--seed", "1") as demo:
-        demo.until("the deal of round 1", lambda: _is(demo, 1, "dealing"))
+    with playing(tmp_path, *GAME, "--rounds", "4", "--seed", "1") as demo:
+        demo.until("the deal of round 1", lambda: demo.reached(1, "dealing"))
         demo.kill_daemon()
-        demo.until("the words of round 2", lambda: _is(demo, 2, "opening", "speaking", "answering"))
+        demo.until("the words of round 2", lambda: demo.reached(2, "opening", "speaking", "answering"))
         demo.kill_daemon()
         told = demo.result()
     assert_whole(told)
@@ -115,13 +44,13 @@ def test_two_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: Pat
 
 
 def test_irregularities_happen_and_an_open_round_is_abandoned(tmp_path: Path) -> None:
-    with playing(tmp_path, "--rounds", "9", "--seed", "1") as demo:
-        demo.until("words", lambda: _is(demo, 1, "opening", "speaking", "answering"))
+    with playing(tmp_path, *GAME, "--rounds", "9", "--seed", "1") as demo:
+        demo.until("words", lambda: demo.reached(1, "opening", "speaking", "answering"))
         demo.process.terminate()
         _, err = demo.process.communicate(timeout=30)
         assert "feltd demo: the demonstration was stopped" in err
     left = verify(tmp_path / "journal.db")["rounds"]
-    with playing(tmp_path, "--rounds", "6", "--seed", "2", "--irregularities") as demo:
+    with playing(tmp_path, *GAME, "--rounds", "6", "--seed", "2", "--irregularities") as demo:
         told = demo.result()
     assert_whole(told)
     assert set(told["irregularities"]) == {"FC-18", "FC-19"}
@@ -130,8 +59,8 @@ def test_irregularities_happen_and_an_open_round_is_abandoned(tmp_path: Path) ->
 
 
 def test_a_shoe_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
-    with playing(tmp_path, "--rounds", "2", "--seed", "3") as demo:
-        demo.until("a deal", lambda: _is(demo, 1, "dealing"))
+    with playing(tmp_path, *GAME, "--rounds", "2", "--seed", "3") as demo:
+        demo.until("a deal", lambda: demo.reached(1, "dealing"))
         shoe = ControlClient(tmp_path / "shoe.control")
         shoe.do("unplug")
         demo.until("its loss", lambda: demo.status().get("not_ready"))
@@ -145,7 +74,7 @@ def test_a_shoe_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
 def test_a_directory_of_another_game_is_left_alone(tmp_path: Path) -> None:
     shipped = (ROOT / "config" / "demo.toml").read_text()
     (tmp_path / "feltd.toml").write_text(shipped)
-    with playing(tmp_path, "--rounds", "1") as demo:
+    with playing(tmp_path, *GAME, "--rounds", "1") as demo:
         out, _ = demo.process.communicate(timeout=60)
     assert demo.process.returncode == 1
     assert "is a table of caribbean, not of five-card" in json.loads(out)["error"]

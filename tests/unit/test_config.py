@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,31 +22,14 @@ from daemon.games.desk import Act
 from daemon.registry import protocol
 from daemon.table import FromDevice
 from drivers.base import CoverMoved
+from tests.unit.configurations import CONFIGS, Write, problems, written
 
-CONFIGS = Path(__file__).parents[2] / "config"
 DEMO = (CONFIGS / "demo.toml").read_text()
-Write = Callable[..., Path]
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
-    def write(*changes: tuple[str, str], text: str = DEMO) -> Path:
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new, 1)
-        path = tmp_path / "t.toml"
-        path.write_text(text)
-        return path
-
-    return write
-
-
-def problems(path: Path) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load(path)
-    start = f"{path}: "
-    assert all(problem.startswith(start) for problem in caught.value.problems)
-    return [problem.removeprefix(start) for problem in caught.value.problems]
+def write(tmp_path: Path) -> Write:
+    return partial(written, tmp_path / "t.toml", text=DEMO)
 
 
 # --- what is right ---------------------------------------------------------------------------
@@ -75,7 +58,7 @@ def test_the_house_s_table_is_read_as_it_is_written() -> None:
     assert (jackpot.royal_flush, jackpot.flush, settings.rules.cap) == (50_000_000, 5_000, 50_000_000)
 
 
-def test_paths_are_relative_to_the_file(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_file(write: Write, tmp_path: Path) -> None:
     settings = load(write())
     assert settings.journal == tmp_path / "journal.db"
     assert settings.key == tmp_path / "journal.key"
@@ -84,13 +67,13 @@ def test_paths_are_relative_to_the_file(write: Callable[..., Path], tmp_path: Pa
     assert settings.simulated == ("shoe", "SH-1", "sign")
 
 
-def test_a_link_may_be_a_url(write: Callable[..., Path]) -> None:
+def test_a_link_may_be_a_url(write: Write) -> None:
     url = "serial:///dev/ttyS0?baud=4800"
     settings = load(write(('link = "sign.tty"', f'link = "{url}"')))
     assert settings.devices[-1].link == url
 
 
-def test_optional_keys_have_the_readings_of_the_regulation(write: Callable[..., Path]) -> None:
+def test_optional_keys_have_the_readings_of_the_regulation(write: Write) -> None:
     written = [
         'currency = "$"\n', "cap = 10_000_000\n", 'cap_scope = "box"\n', "pay_unit = 1\n",
         'straight_flush_base = "round_start"\n', 'royal_sharing = "split_max"\n', 'award_base = "staged"\n',
@@ -102,7 +85,7 @@ def test_optional_keys_have_the_readings_of_the_regulation(write: Callable[..., 
     assert with_defaults.rules.jackpot == load(CONFIGS / "demo.toml").rules.jackpot
 
 
-def test_prizes_may_be_the_house_s(write: Callable[..., Path]) -> None:
+def test_prizes_may_be_the_house_s(write: Write) -> None:
     settings = load(
         write(('quads = "pool"', 'quads = "house"'), ('full_house = "pool"', 'full_house = "house"'))
     )
@@ -248,33 +231,33 @@ NO_SHOE = ('[devices.shoe]\nprotocol = "fdp"\nlink = "shoe.tty"\nsimulated = tru
 
 
 @pytest.mark.parametrize(("old", "new", "told"), WRONG, ids=[told.partition(": ")[0] for *_, told in WRONG])
-def test_each_mistake_is_told(old: str, new: str, told: str, write: Callable[..., Path]) -> None:
+def test_each_mistake_is_told(old: str, new: str, told: str, write: Write) -> None:
     more = [NO_SHOE] if told.startswith("devices.shoe: missing") else []
     assert told in problems(write((old, new), *more))
 
 
 @pytest.mark.parametrize(("old", "new", "told"), COLLISIONS, ids=[new for _, new, _ in COLLISIONS])
-def test_two_purposes_never_share_a_file(old: str, new: str, told: str, write: Callable[..., Path]) -> None:
+def test_two_purposes_never_share_a_file(old: str, new: str, told: str, write: Write) -> None:
     assert problems(write((f'"{old}"', f'"{new}"'))) == [told]
 
 
-def test_all_mistakes_are_told_at_once(write: Callable[..., Path]) -> None:
+def test_all_mistakes_are_told_at_once(write: Write) -> None:
     path = write(("stake = 1_000", "stake = 1.5"), ("royal_odds = 100", "royal_odds = 1"), ("cap =", "kap ="))
     keys = [problem.partition(": ")[0] for problem in problems(path)]
     assert sorted(keys) == ["rules.kap", "rules.progressive.stake", "rules.royal_odds"]
 
 
-def test_a_shuffler_may_not_take_another_device_s_id(write: Callable[..., Path]) -> None:
+def test_a_shuffler_may_not_take_another_device_s_id(write: Write) -> None:
     path = write(("[devices.shuffler.SH-1]", "[devices.shuffler.sign]"), ('"SH-1"', '"sign"'))
     assert problems(path) == ["devices.shuffler.sign: this id belongs to the sign"]
 
 
-def test_a_shuffler_s_id_is_checked(write: Callable[..., Path]) -> None:
+def test_a_shuffler_s_id_is_checked(write: Write) -> None:
     path = write(("[devices.shuffler.SH-1]", '[devices.shuffler."S 1"]'))
     assert problems(path)[0].startswith("devices.shuffler.S 1: has a character that is not allowed")
 
 
-def test_bad_toml_names_the_line(write: Callable[..., Path]) -> None:
+def test_bad_toml_names_the_line(write: Write) -> None:
     assert problems(write(text="[table]\nid = \n")) == ["line 2, column 6: Invalid value"]
 
 
@@ -297,7 +280,7 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 # --- through the command line ------------------------------------------------------------------
 
 
-def test_check_tells_every_error_and_exits_78(write: Callable[..., Path]) -> None:
+def test_check_tells_every_error_and_exits_78(write: Write) -> None:
     path = write(("ante_min = 5_000", "ante_mini = 5_000"))
     result = CliRunner().invoke(app, ["check", str(CONFIGS / "demo.toml"), str(path)])
     assert result.exit_code == 78
@@ -307,7 +290,7 @@ def test_check_tells_every_error_and_exits_78(write: Callable[..., Path]) -> Non
     ]
 
 
-def test_check_as_json(write: Callable[..., Path]) -> None:
+def test_check_as_json(write: Write) -> None:
     result = CliRunner().invoke(app, ["check", "--json", str(write(("cap =", "kap =")))])
     assert result.exit_code == 78
     assert len(json.loads(result.stdout)["problems"]) == 1
@@ -319,7 +302,7 @@ def test_check_of_good_files_exits_0() -> None:
     assert (result.exit_code, result.stdout) == (0, f"{len(files)} checked: no error\n")
 
 
-def test_run_does_not_start_with_a_bad_configuration(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_run_does_not_start_with_a_bad_configuration(write: Write, tmp_path: Path) -> None:
     path = write(("cap =", "kap ="))
     result = CliRunner().invoke(app, ["run", "--config", str(path)])
     assert (result.exit_code, result.stderr) == (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,30 +16,15 @@ from daemon.config import ConfigError, load
 from daemon.games.five_card import FiveCard, FiveCardRules
 from daemon.games.five_card.rules import rules_from
 from tests.table.five_card.floor import Floor
+from tests.unit.configurations import CONFIGS, Write, problems, written
 
-CONFIG = Path(__file__).parents[2] / "config" / "five-card.toml"
+CONFIG = CONFIGS / "five-card.toml"
 TEXT = CONFIG.read_text()
-Write = Callable[..., Path]
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    def write(*changes: tuple[str, str]) -> Path:
-        text = TEXT
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new, 1)
-        path = tmp_path / "t.toml"
-        path.write_text(text)
-        return path
-
-    return write
-
-
-def problems(path: Path) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load(path)
-    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+    return partial(written, tmp_path / "t.toml", text=TEXT)
 
 
 def test_the_shipped_configuration_is_complete_and_makes_a_table() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from daemon.build import started
-from daemon.config import ConfigError, load
+from daemon.config import load
 from daemon.games.linked import Terms
+from tests.unit.configurations import CONFIGS, problems
 
-CONFIGS = Path(__file__).parents[2] / "config"
 SAMPLE = (CONFIGS / "caribbean.toml").read_text()
 
 
@@ -23,12 +23,6 @@ def written(place: Path, section: str, text: str = SAMPLE) -> Path:
 
 # The sample has the section as a comment.
 LINKED = re.sub(r"^# ", "", re.findall(r"^# \[linked\]\n(?:# .*\n)+", SAMPLE, re.M)[0], flags=re.M)
-
-
-def problems(file: Path) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load(file)
-    return [problem.removeprefix(f"{file}: ") for problem in caught.value.problems]
 
 
 def test_the_sample_is_complete_and_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ import pytest
 from daemon.console import server
 from daemon.console.daemon_api import DaemonApi
 from daemon.console.events import BEAT, with_beats
-from daemon.console.run import NotLoopback, accepted_hosts, is_loopback, serve
+from daemon.console.run import serve
+from daemon.console.serving import NotLoopback, accepted_hosts, is_loopback
 from daemon.roles import CARIBBEAN, FIVE_CARD, FORMS
 
 HOST = "127.0.0.1:8080"

@@ -1,4 +1,4 @@
-"""``feltd link run|status|floor``: the link process of a table, and what the floor sees of a pool."""
+"""``feltd link status|floor``: what the floor sees of a pool."""
 
 from __future__ import annotations
 
@@ -12,42 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from daemon.linked.cli import BAD_CONFIG, FAILED, Dsn, Json, connected, fail
+from daemon.cli.answers import FAILED, Json, address_of, fail, settings_of
+from daemon.cli.link import Dsn, connected
 
 if TYPE_CHECKING:
-    from daemon.config import Settings
     from daemon.house import House
     from daemon.linked.authority import Authority
 
 DEFAULT_PORT: Final = 8081
-MOST_PORT: Final = 65_535
 
-Table = Annotated[Path, typer.Option("--config", help="The table's configuration.")]
 AnyTable = Annotated[
     Path | None,
     typer.Option("--config", help="A table of the pool: the pool's name, and the house."),
 ]
 Pool = Annotated[str, typer.Option("--pool", help="The pool's name; by default the configuration's.")]
-
-
-def add(app: typer.Typer) -> None:
-    """Hang the commands into ``feltd link``."""
-    app.command()(run)
-    app.command()(status)
-    app.command()(floor)
-
-
-def run(config: Table) -> None:
-    """The link process of a table: until SIGTERM or SIGINT. It has the network, and no devices."""
-    settings = _settings(config)
-    if settings.linked is None:
-        print(f"{config}: linked: missing: this table has a pool of its own", file=sys.stderr)
-        raise typer.Exit(BAD_CONFIG)
-    try:
-        from daemon.linked import run as link
-    except ModuleNotFoundError as error:
-        fail(f"{error.name} is not installed: it is in the extra link of this package", False)
-    raise typer.Exit(link.run(settings, settings.linked))
 
 
 def status(
@@ -91,8 +69,8 @@ def floor(
 ) -> None:
     """Serve a page with the same for the floor, until SIGTERM or SIGINT."""
     name, house = _asked(pool, config)
-    host, port = _address(listen)
-    from daemon.console.run import NotLoopback
+    host, port = address_of(listen, "is not of the form HOST:PORT", "--listen")
+    from daemon.console.serving import NotLoopback
     from daemon.linked import floor_page
 
     def ready(url: str) -> None:
@@ -107,21 +85,11 @@ def floor(
 # --- what is asked for -------------------------------------------------------------------------
 
 
-def _settings(config: Path) -> Settings:
-    from daemon.config import ConfigError, load
-
-    try:
-        return load(config)
-    except ConfigError as error:
-        print("\n".join(error.problems), file=sys.stderr)
-        raise typer.Exit(BAD_CONFIG) from None
-
-
 def _asked(pool: str, config: Path | None) -> tuple[str, House]:
     """The pool's name, and the house."""
     from daemon.house import House
 
-    settings = _settings(config) if config is not None else None
+    settings = settings_of(config) if config is not None else None
     linked = settings.linked if settings is not None else None
     name = pool or (linked.terms.pool if linked is not None else "")
     if not name:
@@ -134,13 +102,6 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text) if text else None
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no date like 2026-12-01", param_hint="--day") from None
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > MOST_PORT:
-        raise typer.BadParameter(f"{listen!r} is not of the form HOST:PORT", param_hint="--listen")
-    return host, int(port)
 
 
 @contextmanager

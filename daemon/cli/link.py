@@ -1,29 +1,37 @@
-"""``feltd link``: the database of a linked pool, for whoever administers it (docs/linked.md)."""
+"""``feltd link``: the database of a linked pool, for whoever administers it, and the link process of a table
+(docs/linked.md)."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from daemon.cli.answers import (
+    FAILED,
+    Config,
+    Json,
+    asked_pin,
+    bad_config,
+    caribbean_of,
+    fail,
+    say,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from daemon.games.caribbean.rules import CaribbeanRules
     from daemon.linked.wire import Wire
 
-FAILED: Final = 1
-BAD_CONFIG: Final = 78  # EX_CONFIG
 PATIENCE: Final = 600.0  # s: a migration or a look through the whole ledger takes its time
 
 app: Final = typer.Typer(
     help="The linked jackpot: many tables, one pool, on PostgreSQL.", no_args_is_help=True
 )
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Dsn = Annotated[
     str,
     typer.Option(
@@ -32,16 +40,9 @@ Dsn = Annotated[
 ]
 Pool = Annotated[str, typer.Option("--pool", help="The pool's name.")]
 OptionalPool = Annotated[str, typer.Option("--pool", help="By default what linked.pool names.")]
-Config = Annotated[
+PoolConfig = Annotated[
     Path, typer.Option("--config", help="A table of the pool: its [rules.progressive] are the pool's.")
 ]
-
-
-def fail(sentence: str, as_json: bool) -> NoReturn:
-    print(f"feltd: {sentence}", file=sys.stderr)
-    if as_json:
-        print(json.dumps({"error": sentence}, ensure_ascii=False))
-    raise typer.Exit(FAILED)
 
 
 @contextmanager
@@ -61,16 +62,8 @@ def connected(dsn: str, as_json: bool) -> Iterator[Wire]:
 
 def _pool_of(config: Path, pool: str, as_json: bool) -> tuple[str, CaribbeanRules]:
     """A pool's name, and the rules that a table's configuration has for it."""
-    from daemon.config import ConfigError, load
-
-    try:
-        settings = load(config)
-        rules = settings.caribbean
-    except ConfigError as error:
-        print("\n".join(error.problems), file=sys.stderr)
-        if as_json:
-            print(json.dumps({"error": error.problems[0], "problems": error.problems}, ensure_ascii=False))
-        raise typer.Exit(BAD_CONFIG) from None
+    settings = settings_of(config, as_json)
+    rules = caribbean_of(settings, as_json)
     name = pool or (settings.linked.terms.pool if settings.linked is not None else "")
     if not name:
         raise typer.BadParameter("the configuration has no [linked]: name the pool", param_hint="--pool")
@@ -79,7 +72,7 @@ def _pool_of(config: Path, pool: str, as_json: bool) -> tuple[str, CaribbeanRule
 
 @app.command()
 def init(
-    config: Config,
+    config: PoolConfig,
     dsn: Dsn = "",
     pool: OptionalPool = "",
     as_json: Json = False,
@@ -93,7 +86,7 @@ def init(
         applied = schema.migrate(wire)
         made = schema.make_pool(wire, name, rules.currency, rules.jackpot)
     told = {"pool": name, "made": made, "migrations": applied, "fingerprint": fingerprint(rules.jackpot)}
-    _tell(told, f"pool {name}: {'made' if made else 'there already'}, rules {told['fingerprint']}", as_json)
+    say(told, f"pool {name}: {'made' if made else 'there already'}, rules {told['fingerprint']}", as_json)
 
 
 @app.command()
@@ -111,8 +104,6 @@ def enrol(
     as_json: Json = False,
 ) -> None:
     """Make a table's role and take the table into the pool. The password is asked for."""
-    from daemon.staff_cli import asked_pin
-
     password = "" if certificate else asked_pin(f"Password of {table}")
     if not (certificate or password):
         fail("an empty password lets nobody in: give one, or --certificate", as_json)
@@ -120,11 +111,11 @@ def enrol(
         from daemon.linked import schema
 
         role = schema.enrol(wire, pool, table, password, new_journal)
-    _tell({"table": table, "pool": pool, "role": role}, f"table {table} logs in as {role}", as_json)
+    say({"table": table, "pool": pool, "role": role}, f"table {table} logs in as {role}", as_json)
 
 
 @app.command()
-def rules(config: Config, dsn: Dsn = "", pool: OptionalPool = "", as_json: Json = False) -> None:
+def rules(config: PoolConfig, dsn: Dsn = "", pool: OptionalPool = "", as_json: Json = False) -> None:
     """Give a pool the rules of a configuration. Its tables book nothing until they play by them, too."""
     name, given = _pool_of(config, pool, as_json)
     with connected(dsn, as_json) as wire:
@@ -134,7 +125,7 @@ def rules(config: Config, dsn: Dsn = "", pool: OptionalPool = "", as_json: Json 
         former = schema.change_rules(wire, name, given.currency, given.jackpot)
     new = fingerprint(given.jackpot)
     told = {"pool": name, "former": former or new, "fingerprint": new}
-    _tell(told, f"pool {name}: {f'rules {former} -> {new}' if former else 'these rules already'}", as_json)
+    say(told, f"pool {name}: {f'rules {former} -> {new}' if former else 'these rules already'}", as_json)
 
 
 @app.command()
@@ -144,7 +135,7 @@ def migrate(dsn: Dsn = "", as_json: Json = False) -> None:
         from daemon.linked import schema
 
         applied = schema.migrate(wire)
-    _tell({"migrations": applied}, "\n".join(applied) or "nothing to do", as_json)
+    say({"migrations": applied}, "\n".join(applied) or "nothing to do", as_json)
 
 
 @app.command()
@@ -160,10 +151,19 @@ def check(
         found = health.examine(wire, pool)
     lines = [*found.problems, *(f"note: {note}" for note in found.notes)]
     told = {"ok": not found.problems, "problems": list(found.problems), "notes": list(found.notes)}
-    _tell(told, "\n".join(lines) or "all is right", as_json)
+    say(told, "\n".join(lines) or "all is right", as_json)
     if found.problems:
         raise typer.Exit(FAILED)
 
 
-def _tell(told: Mapping[str, object], sentence: str, as_json: bool) -> None:
-    print(json.dumps(told, ensure_ascii=False) if as_json else sentence)
+@app.command()
+def run(config: Config) -> None:
+    """The link process of a table: until SIGTERM or SIGINT. It has the network, and no devices."""
+    settings = settings_of(config)
+    if settings.linked is None:
+        bad_config([f"{config}: linked: missing: this table has a pool of its own"])
+    try:
+        from daemon.linked import run as link
+    except ModuleNotFoundError as error:
+        fail(f"{error.name} is not installed: it is in the extra link of this package", False)
+    raise typer.Exit(link.run(settings, settings.linked))

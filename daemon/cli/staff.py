@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
-import json
 import sys
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
+
+from daemon.cli.answers import Json, asked_pin, fail, say
 
 app: Final = typer.Typer(help="People who may begin a session at a table.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="staff.file of the configuration.")]
 Name = Annotated[str, typer.Argument(metavar="NAME")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-
-
-def _fail(sentence: str, as_json: bool) -> NoReturn:
-    print(f"feltd: {sentence}", file=sys.stderr)
-    if as_json:
-        print(json.dumps({"error": sentence}, ensure_ascii=False))
-    raise typer.Exit(1)
-
-
-def _tell(as_json: bool, sentence: str, **facts: object) -> None:
-    print(json.dumps(facts, ensure_ascii=False) if as_json else sentence)
-
-
-def asked_pin(prompt: str) -> str:
-    """A PIN from the terminal, not echoed; from a pipe its first line."""
-    if sys.stdin.isatty():
-        return getpass.getpass(f"{prompt}: ")
-    return sys.stdin.readline().rstrip("\n")
 
 
 @app.command()
@@ -47,14 +28,15 @@ def add(
 
     pin = asked_pin(f"PIN of {name}")
     if sys.stdin.isatty() and asked_pin("Once more") != pin:
-        _fail("the PINs differ", as_json)
+        fail("the PINs differ", as_json)
     try:
         new = StaffFile(file).add(person(name, role, pin))
     except (ValueError, StaffError) as error:
-        _fail(str(error), as_json)
+        fail(str(error), as_json)
     except OSError as error:
-        _fail(f"{file}: {error.strerror}", as_json)
-    _tell(as_json, f"{name} ({role}) {'added' if new else 'replaced'}", name=name, role=role, new=new)
+        fail(f"{file}: {error.strerror}", as_json)
+    told = {"name": name, "role": role, "new": new}
+    say(told, f"{name} ({role}) {'added' if new else 'replaced'}", as_json)
 
 
 @app.command()
@@ -65,12 +47,12 @@ def remove(file: File, name: Name, as_json: Json = False) -> None:
     try:
         removed = StaffFile(file).remove(name)
     except StaffError as error:
-        _fail(str(error), as_json)
+        fail(str(error), as_json)
     except OSError as error:
-        _fail(f"{file}: {error.strerror}", as_json)
+        fail(f"{file}: {error.strerror}", as_json)
     if not removed:
-        _fail(f"{file}: there is no {name}", as_json)
-    _tell(as_json, f"{name} removed", name=name)
+        fail(f"{file}: there is no {name}", as_json)
+    say({"name": name}, f"{name} removed", as_json)
 
 
 @app.command("list")
@@ -81,6 +63,6 @@ def list_(file: File, as_json: Json = False) -> None:
     try:
         people = StaffFile(file).people().values()
     except StaffError as error:
-        _fail(str(error), as_json)
+        fail(str(error), as_json)
     lines = "\n".join(f"{each.name}  {each.role}" for each in people) or "nobody"
-    _tell(as_json, lines, staff=[{"name": each.name, "role": each.role} for each in people])
+    say({"staff": [{"name": each.name, "role": each.role} for each in people]}, lines, as_json)
