@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Final
+from difflib import get_close_matches
+from typing import Annotated, Final, Literal
 
 from fastapi import FastAPI, Path, Request
 from fastapi.responses import JSONResponse
@@ -26,9 +27,12 @@ CLEAR_FAULT: Final = "clear-fault"
 HELD_RETRY: Final = 0.02  # seconds
 HELD_LIMIT: Final = 1.0  # seconds
 
-Word = Annotated[str, Field(max_length=64)]
+PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"  # no control characters: people read it at their terminals
+
+Word = Annotated[str, Field(max_length=64, pattern=PRINTABLE)]
+Role = Literal["", "dealer", "supervisor", "technician", "auditor"]
 ArgName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-ArgText = Annotated[str, Field(max_length=500)]
+ArgText = Annotated[str, Field(max_length=500, pattern=PRINTABLE)]
 ArgNumber = Annotated[int, Field(gt=-WHOLE, lt=WHOLE)]
 ActName = Annotated[str, Path(pattern=r"^[a-z][a-z0-9-]{0,47}$")]
 
@@ -40,7 +44,7 @@ class ActBody(BaseModel):
 
     args: dict[ArgName, ArgText | ArgNumber] = Field(default_factory=dict, max_length=16)
     by: Word = ""
-    role: Word = ""
+    role: Role = ""
     second: Word | Credentials = ""
     key: Annotated[str, Field(pattern=r"^[!-~]{0,128}$")] = ""
     replaces: Annotated[int, Field(ge=0, lt=WHOLE)] = 0
@@ -59,6 +63,7 @@ def add(app: FastAPI, service: Service, door: Door, known_acts: frozenset[str]) 
         caller, given = door.staff(request), body or ActBody()
         who = await _Who(service, door, caller, name, known_acts).of(given)
         act = Act(name, given.args, **who, key=given.key, replaces=given.replaces)
+        _require_own_arguments(service, act)
         answer = await _answer(service, act)
         if answer["accepted"]:
             return JSONResponse(answer)
@@ -85,7 +90,12 @@ class _Who:
         caller = self._caller
         if caller.trusted:
             self._require_clearer(body, body.by, body.role)
-            return {"by": body.by, "role": body.role, "second": await self._stated(body.second)}
+            second = await self._stated(body.second)
+            if second and second == body.by:
+                raise self._forbidden(
+                    "the second person is another one", "name somebody else", body.by, body.role
+                )
+            return {"by": body.by, "role": body.role, "second": second}
         for key, stated, own in (("by", body.by, caller.name), ("role", body.role, caller.role)):
             if stated not in ("", own):
                 raise Problem(403, "Not for you", f"{key}: you are {own}", todo=f"leave {key} out")
@@ -153,6 +163,30 @@ class _Who:
             seq=self._service.engine.committed,
             state=self._service.engine.table.game.phase,
         )
+
+
+def _require_own_arguments(service: Service, act: Act) -> None:
+    """An argument that the act does not have may be a slip that changes what is meant: nothing is done."""
+    form = roles.form(service.engine.table.game.name, act.name)
+    if form is None:
+        return
+    takes = [argument.name for argument in form.arguments]
+    odd = next((name for name in act.args if name not in takes), None)
+    if odd is None:
+        return
+    near = get_close_matches(odd, takes, 1)
+    reason = f"{act.name} takes no {odd}=" + (f": did you mean {near[0]}=?" if near else "")
+    todo = f"it takes {', '.join(f'{name}=' for name in takes)}" if takes else "leave it out"
+    service.notice(Noticed("act-unclear", f"by {act.by or 'nobody named'} ({act.role}): {reason}"))
+    raise Problem(
+        409,
+        "Refused",
+        reason,
+        todo=todo,
+        act=act.name,
+        seq=service.engine.committed,
+        state=service.engine.table.game.phase,
+    )
 
 
 # --- doing it --------------------------------------------------------------------------------

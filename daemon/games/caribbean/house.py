@@ -28,7 +28,11 @@ class House(Memory):
         supervisor(act, "CS-13")
         if act.args.get("problem"):
             raise Refused(act.text("problem"), "CS-13", "correct the file; feltd check tells every error")
-        if rules_from(act.text("rules")) == self.rules:
+        try:
+            rules = rules_from(act.text("rules"))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Refused("that is no rule set of this game", "CS-13", "game = caribbean") from error
+        if rules == self.rules:
             raise Refused("this is the rule set in force", "CS-13")
 
     def change_rules(self, act: Act, desk: Desk) -> None:
