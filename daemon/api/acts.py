@@ -67,7 +67,7 @@ def add(app: FastAPI, service: Service, door: Door, known_acts: frozenset[str]) 
         answer = await _answer(service, act)
         if answer["accepted"]:
             return JSONResponse(answer)
-        raise _refused(answer, name in known_acts)
+        raise _refused(answer, name in known_acts, _near(service, name))
 
 
 # --- who does it -----------------------------------------------------------------------------
@@ -90,12 +90,12 @@ class _Who:
         caller = self._caller
         if caller.trusted:
             self._require_clearer(body, body.by, body.role)
-            second = await self._stated(body.second)
-            if second and second == body.by:
+            second, by = await self._stated(body.second), body.by or caller.name
+            if second and second == by:
                 raise self._forbidden(
                     "the second person is another one", "name somebody else", body.by, body.role
                 )
-            return {"by": body.by, "role": body.role, "second": second}
+            return {"by": by, "role": body.role, "second": second}
         for key, stated, own in (("by", body.by, caller.name), ("role", body.role, caller.role)):
             if stated not in ("", own):
                 raise Problem(403, "Not for you", f"{key}: you are {own}", todo=f"leave {key} out")
@@ -214,10 +214,17 @@ async def _done(service: Service, act: Act) -> Plain | None:
     return answer
 
 
-def _refused(answer: Plain, known: bool) -> Problem:
+def _near(service: Service, name: str) -> str:
+    """The act whose name is most like a mistyped one; "" for none."""
+    names = [form.name for form in roles.FORMS[service.engine.table.game.name]]
+    return next(iter(get_close_matches(name, names, 1)), "")
+
+
+def _refused(answer: Plain, known: bool, near: str) -> Problem:
     refusal = answer["refusal"]
     status, title = (409, "Refused") if known else (404, "No such act")
+    reason = refusal["reason"] + (f": did you mean {near}?" if near and not known else "")
     more = {key: refusal[key] for key in ("clause", "todo")} | {
         key: answer[key] for key in ("act", "seq", "state")
     }
-    return Problem(status, title, refusal["reason"], **more)
+    return Problem(status, title, reason, **more)

@@ -36,7 +36,7 @@ _CHALLENGE: Final = {"www-authenticate": "Bearer"}
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. A trusted caller has no name and no role of its own: it states them."""
+    """Who asks. A trusted caller has no role of its own: it states one, and who acts if it is not itself."""
 
     name: str = ""
     role: str = ""
@@ -136,9 +136,8 @@ class Door:
             return Caller(session.person.name, session.person.role, session)
         if role == CONSOLE:
             raise _no_session("this needs a session")
-        if not role:
-            return TRUSTED
-        return Caller(login_name(request.scope["state"]["peer"].uid), role)
+        peer: Peer | None = request.scope.get("state", {}).get("peer")
+        return Caller(login_name(peer.uid), role) if peer is not None else TRUSTED
 
     def auditor(self, request: Request) -> Caller:
         """Somebody who may read the journal's records. Raises Problem."""

@@ -62,9 +62,10 @@ class Act:
             return value
         text = str(value)
         if not _WHOLE.fullmatch(text):
-            raise Refused(
-                f"{self.name}: {name}={text[:24]!r} is no whole number", todo="amounts are in minor units"
-            )
+            large = text.removeprefix("-").isdecimal() and text.isascii()
+            why = "is too large" if large else "is no whole number"
+            todo = "amounts are in minor units" if name == "amount" else f"give {name}= as a whole number"
+            raise Refused(f"{self.name}: {name}={text[:24]!r} {why}", todo=todo)
         return int(text)
 
 

@@ -15,6 +15,7 @@ from daemon.games.five_card.rules import FEWEST_HANDS
 from daemon.games.jackpot import JackpotRules
 from daemon.strategies import STRATEGIES
 
+STRATEGY: Final = "ak"
 BLOCK: Final = 1_000  # rounds of one evening, when there are jobs
 
 # Without a cap and with royal odds of 100: the rules by which the return per ante is defined.
@@ -55,7 +56,7 @@ class SimulateOptions:
     rounds: int = 1_000
     boxes: int = 7
     mode: str = "shoe"
-    strategy: str = "ak"
+    strategy: str = STRATEGY
     seed: int = 1
     config: Path | None = None
     journal: Path | None = None
@@ -88,6 +89,8 @@ class SimulateOptions:
     def _check_five_card(self) -> None:
         if self.mode != "shoe":
             raise ValueError(f"{FiveCard.name} is dealt from a shoe (FC-02)")
+        if self.strategy != STRATEGY:
+            raise ValueError(f"at {FiveCard.name} each player has a strategy of its own: leave it out")
         if self.boxes < FEWEST_HANDS:
             raise ValueError(f"{FiveCard.name} has {FEWEST_HANDS} to 7 seats")
 

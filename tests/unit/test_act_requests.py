@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.stage import DEMO, Api, Stage, accepted, is_problem, played
+from daemon.api.door import Door, login_name
+from daemon.games.desk import Act, Refused
+from tests.fakes.stage import DEMO, Api, From, Stage, accepted, client, is_problem, played
 
 FIVE_CARD = DEMO.with_name("five-card.toml")
 
@@ -17,6 +20,13 @@ def notes(stage: Stage, code: str) -> list[str]:
         for record in stage.records()
         if record["input"]["kind"] == "noticed" and record["input"]["code"] == code
     ]
+
+
+def acted(stage: Stage) -> tuple[str, str]:
+    """The last act of the journal, and whose it was."""
+    inputs = [record["input"] for record in stage.records()]
+    act = [each for each in inputs if each["kind"] == "act"][-1]
+    return act["name"], act.get("by", "")
 
 
 @pytest.mark.parametrize(
@@ -118,3 +128,39 @@ def test_cs_13_the_rules_of_another_game_are_refused_and_the_table_goes_on(tmp_p
         await accepted(api, "open-table")
 
     played(tmp_path, story)
+
+
+def test_a_mistyped_act_is_told_which_one_it_is_like(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        document = is_problem(await api.post("/acts/open-tabel", json={}), 404)
+        assert document["detail"] == "'open-tabel' is not known at this game: did you mean open-table?"
+        assert document["todo"] == "feltd acts lists those that are"
+
+    played(tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "reason", "todo"),
+    [
+        ("box", "", "fold: box='' is no whole number", "give box= as a whole number"),
+        ("box", "9" * 20, f"fold: box={'9' * 20!r} is too large", "give box= as a whole number"),
+        ("amount", "1.5", "fold: amount='1.5' is no whole number", "amounts are in minor units"),
+    ],
+)
+def test_a_number_that_is_none_is_told_for_what_it_is(name: str, given: str, reason: str, todo: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Act("fold", {name: given}).number(name)
+    assert (refused.value.reason, refused.value.todo) == (reason, todo)
+
+
+def test_whoever_the_system_knows_is_named_where_nobody_is_stated(tmp_path: Path) -> None:
+    """A dispute of nobody is no use to an auditor."""
+
+    async def story(api: Api, stage: Stage) -> None:
+        peer = client(From(stage.app, os.geteuid()))
+        assert (await peer.post("/acts/open-table", json={})).status_code == 200
+        assert acted(stage) == ("open-table", login_name(os.geteuid()))
+        assert (await peer.post("/acts/breach", json={"args": {"text": "x"}, "by": "ana"})).status_code == 200
+        assert acted(stage) == ("breach", "ana")
+
+    played(tmp_path, story, door=lambda: Door({}, {}, None, frozenset((os.geteuid(),))))

@@ -284,7 +284,6 @@ def _deep(folder: Path) -> str:
         (lambda folder: str(folder), "Is a directory"),
         (_endless, "longer than 1048576 bytes"),
         (_deep, "cannot be read"),
-        (lambda folder: "no\0name", "cannot be read"),
         (lambda folder: "", "change-rules: file= is missing"),
     ],
 )
@@ -309,9 +308,19 @@ def test_cs_13_change_rules_without_a_file(tmp_path: Path) -> None:
 
 def test_cs_13_nobody_but_a_supervisor_has_a_file_opened(tmp_path: Path) -> None:
     async def story(api: Api, stage: Stage) -> None:
-        document = await change_rules(api, "dealer", file=str(DEMO), rules="mine", problem="mine")
+        document = await change_rules(api, "dealer", file=str(DEMO))
         assert document["detail"] == "change-rules is a supervisor's act"
         assert stage.records()[-1]["input"]["args"] == {"file": str(DEMO)}
+
+    played(tmp_path, story)
+
+
+@pytest.mark.parametrize("own", ["rules", "problem"])
+def test_cs_13_what_the_daemon_itself_adds_to_the_act_is_nobody_s_to_say(own: str, tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        document = await change_rules(api, "supervisor", file=str(DEMO), **{own: "mine"})
+        assert document["detail"] == f"change-rules takes no {own}="
+        assert stage.records()[-1]["input"]["code"] == "act-unclear"
 
     played(tmp_path, story)
 

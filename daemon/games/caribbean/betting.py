@@ -19,7 +19,9 @@ class Betting(Memory):
             raise Refused(f"fault {fault.code}: {fault.text}", "", f"cleared by: {fault.cleared_by}")
         reason = desk.devices.not_ready()
         if reason:
-            raise Refused(reason, "CS-01", "wait for the device, or use another")
+            source = desk.devices.source_trouble()
+            todo = "wait for the device, or use another" if source else "no round opens without the sign"
+            raise Refused(reason, "CS-01", todo)
         if not self._deck_proven(desk):
             need = "shuffle and cut" if desk.devices.mode == "shoe" else "a completed shuffle of 52"
             raise Refused(f"the deck needs {need}", "CS-03", "shuffle first")

@@ -24,7 +24,7 @@ def _trigger(item: GameInput) -> str:
     """Which input of the table this is. Raises Refused for one that the game does not know."""
     name, known = (item.name, KNOWN_ACTS) if isinstance(item, Act) else (item.kind, NEWS)
     if name not in known:
-        raise Refused(f"{name[:32]!r} is not known at this game", todo="see the acts of this game")
+        raise Refused(f"{name[:32]!r} is not known at this game", todo="feltd acts lists those that are")
     if isinstance(item, Act) and (item.replaces or name == WITHDRAW):
         return CORRECT
     return name

@@ -23,7 +23,7 @@ def _trigger(item: GameInput) -> str:
     """Which input of the table this is. Raises Refused for one that the game does not know."""
     name, known = (item.name, _ACTS) if isinstance(item, Act) else (item.kind, _NEWS)
     if name not in known:
-        raise Refused(f"{name[:32]!r} is not known at this game", todo="see the acts of this game")
+        raise Refused(f"{name[:32]!r} is not known at this game", todo="feltd acts lists those that are")
     if not isinstance(item, Act) or not item.replaces:
         return name
     if name not in KEYS_CARDS:
