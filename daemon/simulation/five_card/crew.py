@@ -260,7 +260,7 @@ class StudCrew(People[StudBooks]):
     # --- antes and the burn -----------------------------------------------------------------
 
     def _antes(self) -> None:
-        if self._waiting():
+        if self._without_ante():
             self._lays_ante()
         elif len(self._anted) < FEWEST_HANDS:
             if self.act("take-back", seat=self._anted[0]):
@@ -273,13 +273,13 @@ class StudCrew(People[StudBooks]):
             else:
                 self._shuffle()
 
-    def _waiting(self) -> list[int]:
+    def _without_ante(self) -> list[int]:
         """Players with an ante to place: those who sit there, and owe no chips."""
         owed = self.book.owed
         return [seat for seat in self._players if seat not in self._anted and owed.get(seat) == 0]
 
     def _lays_ante(self) -> None:
-        seat = self._waiting()[0]
+        seat = self._without_ante()[0]
         if self.act("ante", seat=seat):
             self._anted.append(seat)
 

@@ -6,6 +6,7 @@ round ends, the money is what the players' own book says, and the table plays on
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from random import Random
 from typing import Final
@@ -40,8 +41,8 @@ def test_i12_two_failures_in_every_state(one: str, other: str) -> None:
         if phase is not Phase.OUT_OF_SERVICE:
             until(table, phase)
         for what in (one, other):
-            closes(table, lambda: table.faults.cause(FAILURES[what]))  # noqa: B023
-            closes(table, lambda: table.bench.run_for(4 * MILLISECOND))  # noqa: B023
+            closes(table, partial(table.faults.cause, FAILURES[what]))
+            closes(table, partial(table.bench.run_for, 4 * MILLISECOND))
         rounds = table.books.rounds
         table.play()
         table.play()
