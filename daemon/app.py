@@ -48,6 +48,7 @@ from daemon.reserve import RESERVE, Reserve
 from daemon.sealer import NO_KEY_LEFT, SealError, load_key, name_key, new_key
 from daemon.service import Service
 from daemon.table import InvariantBroken, Noticed, Table
+from daemon.visible import LINES, visible
 from daemon.watch import Watch, of_journal
 
 ACCESS: Final = 0o660
@@ -86,7 +87,7 @@ def run(settings: Settings) -> int:
 def _ended(log: Log, sentence: str) -> int:
     log("ended", reason=sentence)
     log.close()  # so that the sentence is the last line
-    print(f"feltd: {sentence}", file=sys.stderr)
+    print(f"feltd: {visible(sentence, LINES)}", file=sys.stderr)
     return 1
 
 

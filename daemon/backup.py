@@ -35,6 +35,8 @@ from daemon.journal import (
 from daemon.lock import Held, sole_owner
 
 _BESIDE: Final = ("-wal", "-shm", ".head", ".archive")
+_LOGS: Final = ("-wal", "-journal")  # of SQLite: what is in them is not in the file yet
+_ORDER: Final = "name the journal first and its copy second, or another file; a copy is put back by restore"
 
 
 class Missing(TypedDict):
@@ -74,12 +76,19 @@ def backup(journal: Path, target: Path) -> BackedUp:
     """Copy a journal to the file ``target``, its archives to the folder beside that.
 
     It works while the daemon writes. A copy that is there is replaced by the newer one; archives
-    that are there already are not copied again. Raises JournalError: then the former copy is as it was.
+    that are there already are not copied again. Raises JournalError: then the former copy is as it was,
+    and so is whatever else is there, a journal with records that this one has not among it.
     """
     _require_apart(journal, target)
+    with unowned(target, _ORDER):
+        return _backup(journal, target)
+
+
+def _backup(journal: Path, target: Path) -> BackedUp:
     fresh, archives = target.with_name(f".{target.name}.new"), folder_of(target)
     try:
         with _named_errors(target):
+            _require_former(journal, target)
             _copy_database(journal, fresh)
             with reading(fresh) as connection:
                 parts = manifest(connection)
@@ -104,13 +113,71 @@ def backup(journal: Path, target: Path) -> BackedUp:
 def _require_apart(journal: Path, target: Path) -> None:
     if not target.parent.is_dir():
         raise JournalError(f"{target}: the folder does not exist; make it, or name another")
-    if not target.exists():
-        return
-    if journal.exists() and target.samefile(journal):
+    if target.exists() and journal.exists() and target.samefile(journal):
         raise JournalError(f"{target}: is the journal itself: name another file")
-    with reading(target) as there, reading(journal) as ours:  # raises for what is no journal: it is kept
-        if header_of(there) != header_of(ours):
+
+
+def _require_former(journal: Path, target: Path) -> None:
+    """At the target is an older state of the journal, or nothing. Raises JournalError: it is kept."""
+    ends = [told_head(target)]  # of a journal that has gone, it still says what was in it
+    if target.exists():
+        ends.append(_end_of_copy(journal, target))
+    for end in ends:
+        if end is not None and end.seq:
+            _require_held(journal, target, end)
+
+
+def _end_of_copy(journal: Path, target: Path) -> Anchor:
+    """The last record of a former copy."""
+    try:
+        with reading(target) as there:
+            header, end = header_of(there), _end_of(there)
+    except (JournalError, sqlite3.Error) as error:
+        raise JournalError(f"{target} is there, cannot be read as a copy, and is kept ({error})") from None
+    with reading(journal) as ours:
+        if header_of(ours) != header:
             raise JournalError(f"{target}: is a copy of another journal, and is kept: name another file")
+    logs = [target.with_name(target.name + ending) for ending in _LOGS]
+    for log in logs:
+        if log.exists() and log.stat().st_size:
+            raise JournalError(f"{log}: is there, so {target} is a table's journal, and is kept: {_ORDER}")
+    return end
+
+
+def _end_of(connection: sqlite3.Connection) -> Anchor:
+    """The last record of an open file; number 0 for none."""
+    row = connection.execute("SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1").fetchone()
+    newest = manifest(connection)[-1:]
+    moved = Anchor(newest[0].last, newest[0].hash) if newest else Anchor(0, b"")
+    return Anchor(*row) if row else moved
+
+
+def _require_held(journal: Path, target: Path, end: Anchor) -> None:
+    """The journal has this record too, under this number."""
+    with reading(journal) as connection:
+        last = _end_of(connection).seq
+    if end.seq > last:
+        raise JournalError(
+            f"{target} has {end.seq} records, and {journal} has {last}: it is no copy of that, "
+            f"and is kept: {_ORDER}"
+        )
+    if _hash_of(Files(journal), end.seq) != end.hash:
+        raise JournalError(
+            f"{target} has {end.seq} records and {journal} has {last}, and record {end.seq} is another in "
+            f"each: one went on without the other. {target} is kept: name another file for the copy"
+        )
+
+
+def _hash_of(files: Files, seq: int) -> bytes | None:
+    """The hash of a record, wherever it lies."""
+    question = "SELECT hash FROM records WHERE seq = ?"
+    with files.open() as connection:
+        part, _ = files.next_part(connection, seq - 1)
+        row = connection.execute(question, (seq,)).fetchone()
+    if part is not None:
+        with files.archive(part) as archive:
+            row = archive.execute(question, (seq,)).fetchone()
+    return row[0] if row else None
 
 
 @contextmanager
@@ -151,6 +218,7 @@ def _copy_archives(source: Files, folder: Path, parts: list[Part]) -> list[str]:
         fresh = path.with_name(f".{path.name}.new")
         _copy_database(part.path(source.archives), fresh, ARCHIVE_ID)
         _require_whole(fresh, part)
+        _require_shorter(path, fresh)
         fresh.replace(path)
         copied.append(part.name)
     if copied:
@@ -167,6 +235,19 @@ def _has_end(path: Path, part: Part) -> bool:
     with reading(path, ARCHIVE_ID) as archive:
         row = archive.execute("SELECT hash FROM records WHERE seq = ?", (part.last,)).fetchone()
         return bool(row == (part.hash,))
+
+
+def _require_shorter(former: Path, fresh: Path) -> None:
+    """An archive that is replaced is an older state of the new one. Raises JournalError: it is kept."""
+    if not former.exists():
+        return
+    with reading(former, ARCHIVE_ID) as there, reading(fresh, ARCHIVE_ID) as ours:
+        end = there.execute("SELECT seq, hash FROM records ORDER BY seq DESC LIMIT 1").fetchone()
+        held = end and ours.execute("SELECT seq, hash FROM records WHERE seq = ?", end[:1]).fetchone()
+        if header_of(there) != header_of(ours) or held != end:
+            raise JournalError(
+                f"{former}: is of another journal, and is kept: name another file for the copy"
+            )
 
 
 def _require_whole(path: Path, part: Part) -> None:
@@ -212,13 +293,13 @@ def restore(copy: Path, journal: Path, anchors: tuple[Anchor, ...] = ()) -> Rest
 
 
 @contextmanager
-def unowned(journal: Path) -> Iterator[None]:
-    """Hold a journal that no daemon has. Raises JournalError when one does."""
+def unowned(journal: Path, todo: str = "stop it first") -> Iterator[None]:
+    """Hold a journal that no daemon has. Raises JournalError when one does; ``todo`` ends the sentence."""
     with ExitStack() as held:
         try:
             held.enter_context(sole_owner(journal.with_name(f"{journal.name}.lock")))
         except Held as other:
-            raise JournalError(f"{journal} is in use by a daemon (pid {other.pid}): stop it first") from None
+            raise JournalError(f"{journal} is in use by a daemon (pid {other.pid}): {todo}") from None
         except OSError as error:
             raise JournalError(f"{error.filename or journal}: {error.strerror}") from None
         yield
@@ -238,7 +319,7 @@ def _require_same(copy: Path, journal: Path) -> None:
 
 def _missing(journal: Path, last: int, anchors: tuple[Anchor, ...]) -> Missing | None:
     """The records after ``last`` that were there once, by every trace that is left."""
-    traces = [anchor.seq for anchor in anchors]
+    traces = [anchor.seq for anchor in anchors if anchor.seq]  # number 0 tells of no record
     told = told_head(journal)
     if told is not None:
         traces.append(told.seq)

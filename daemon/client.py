@@ -110,7 +110,8 @@ class Client:
         try:
             with self._http.stream("GET", "/events", params=query, timeout=SILENCE) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise ApiError(json.loads(response.read())["detail"])
+                    response.read()
+                    raise ApiError(_read(response)["detail"])
                 for line in response.iter_lines():
                     if line.startswith("data: "):
                         yield json.loads(line[6:])
@@ -132,7 +133,8 @@ class Client:
     ) -> Answer:
         """Do an act. ``accepted`` says what became of it; a refusal is returned, not raised.
 
-        ``seq`` is None when the act was not even recorded (malformed, or the journal was held).
+        ``seq`` is None when the act was not even recorded (malformed, or the journal was held). Raises
+        ApiError for a name that cannot be asked for, and for what is not UTF-8.
         ``second``: the second person's name, or ``name`` and ``pin`` that prove it.
         """
         if not isinstance(second, str):
@@ -140,8 +142,8 @@ class Client:
         body = {"args": args, "by": by, "role": role, "second": second, "replaces": replaces}
         if key is not None:
             body["key"] = key
-        response = self._ask("POST", f"/acts/{quote(name, safe='')}", json=body)
-        answer = cast(Answer, response.json())
+        response = self._ask("POST", _place(name), json=body)
+        answer = _read(response)
         return answer if response.status_code == httpx.codes.OK else _refusal(name, answer)
 
     # --- for the link process of a linked pool ----------------------------------------------
@@ -161,13 +163,13 @@ class Client:
     def _post(self, path: str, body: Mapping[str, Any]) -> None:
         response = self._ask("POST", path, json=dict(body))
         if response.status_code != httpx.codes.OK:
-            raise ApiError(cast(Answer, response.json())["detail"])
+            raise ApiError(_read(response)["detail"])
 
     def _get(
         self, path: str, query: Mapping[str, int | float | str] | None = None, extra: float = 0
     ) -> Answer:
         response = self._ask("GET", path, params=query, timeout=self._timeout + extra)
-        answer = cast(Answer, response.json())
+        answer = _read(response)
         if response.status_code != httpx.codes.OK:
             raise ApiError(answer["detail"])
         return answer
@@ -175,10 +177,43 @@ class Client:
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         try:
             return self._http.request(method, path, **request)
+        except UnicodeEncodeError as error:
+            raise ApiError(_not_utf8(error)) from None
         except httpx.TimeoutException:
             raise NotRunning(f"{self._path}: no answer within {self._timeout:g} s") from None
         except httpx.TransportError as error:
             raise NotRunning(f"{self._path}: nobody answers ({error})") from None
+
+
+def _place(name: str) -> str:
+    """Where an act is done. A name of dots would be another place."""
+    if not name.strip("."):
+        raise ApiError(f"{name!r} is no act: feltd acts tells those of this table")
+    try:
+        return f"/acts/{quote(name, safe='')}"
+    except UnicodeEncodeError as error:
+        raise ApiError(_not_utf8(error)) from None
+
+
+def _not_utf8(error: UnicodeEncodeError) -> str:
+    """The bytes of an argument that are no text: Python has them as single surrogates."""
+    wrong = error.object[error.start : error.end].encode("utf-8", "surrogateescape")
+    return f"{wrong!r} is not UTF-8, and nothing was asked: write it in UTF-8"
+
+
+def _read(response: httpx.Response) -> Answer:
+    """The object in an answer. Raises ApiError for what no API of ours says."""
+    try:
+        answer = response.json()
+    except ValueError:  # no JSON, or no UTF-8
+        answer = None
+    if not isinstance(answer, dict) or (response.status_code != httpx.codes.OK and "detail" not in answer):
+        asked = f"{response.request.method} {response.request.url.path}"
+        raise ApiError(
+            f"{asked}: status {response.status_code}, and no answer of feltd: is it a table's daemon "
+            "that listens on this socket?"
+        )
+    return answer
 
 
 def _refusal(name: str, answer: Answer) -> Answer:

@@ -467,7 +467,7 @@ def load(path: Path, today: date | None = None) -> Settings:
 
     ``today`` is the date in Macau (CS-13), by default the real one.
     """
-    file = _shaped(path, _parsed(path))
+    file = _shaped(path, parsed(path))
     problems = list(_contradictions(file, path, today or royal_option.today()))
     if problems:
         raise ConfigError([f"{path}: {problem}" for problem in problems])
@@ -489,9 +489,10 @@ def load(path: Path, today: date | None = None) -> Settings:
     )
 
 
-def _parsed(path: Path) -> dict[str, object]:
+def parsed(path: Path) -> dict[str, object]:
+    """What is in a file of TOML. Raises ConfigError: no regular file, too long, not TOML, nested too deep."""
     try:
-        return tomllib.loads(_content(path).decode("utf-8"))
+        return tomllib.loads(_content(path).decode("utf-8-sig"))  # some editors begin a file with a BOM
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
@@ -603,7 +604,7 @@ def _complaint(found: ErrorDetails) -> str:
     if kind == "extra_forbidden":
         return "unknown key" + _suggestion(key.rpartition(".")[2])
     if kind == "string_pattern_mismatch":
-        what = "has a character that is not allowed, or too many"
+        return _not_of_the_form(found["ctx"]["pattern"], found["input"])
     elif kind == "value_error":
         what = str(found["ctx"]["error"])
     elif kind in _KIND:
@@ -611,6 +612,15 @@ def _complaint(found: ErrorDetails) -> str:
     else:
         what = found["msg"].replace("Input should be", "must be").replace("String should", "must")
     return f"{what}, not {_shown(found['input'])}"
+
+
+def _not_of_the_form(pattern: str, value: str) -> str:
+    """Which character it is; where each is allowed, how many there may be and how they begin."""
+    allowed = re.compile("|".join(re.findall(r"\[[^]]+\]", pattern)))
+    wrong = next((each for each in value if not allowed.fullmatch(each)), None)
+    if wrong is not None:
+        return f"has a character that is not allowed: {wrong!r} in {_shown(value)}"
+    return f"must be of the form {pattern}, not {_shown(value)}"
 
 
 def _suggestion(key: str) -> str:

@@ -104,10 +104,15 @@ def begin_anew(journal: Path, key: Path, why: str) -> Begun:
     For a key that is lost, or that somebody saw. The old journal is kept beside the new one, and so is its
     key if it is there. What the table owes is told, for people to carry over (``by_hand``). A call that was
     cut off is finished by the next one. Raises JournalError when the old journal does not verify or is
-    empty, a daemon has it, or a file cannot be made.
+    empty, a daemon has it, or a file cannot be made; SealError when ``key`` is there and is not this
+    journal's key file.
     """
     if not why.strip():
         raise JournalError("say why: it is written into the new journal's header")
+    if os.path.realpath(journal) == os.path.realpath(key):
+        raise JournalError(f"{key}: is the journal itself: name its key file, or where the new key shall be")
+    if not key.parent.is_dir():
+        raise JournalError(f"{key}: the folder does not exist; make it, or name another")
     with unowned(journal):
         try:
             if not _is_begun(journal, key):
@@ -136,7 +141,14 @@ def _is_begun(journal: Path, key: Path) -> bool:
     """Whether a call was cut off after everything new was ready, and nothing was played since then."""
     if not _fresh(journal).exists() or _fresh(key).exists():
         return False
-    return not journal.exists() or str(Books(journal).head()) == _continued(_fresh(journal))["head"]
+    if not journal.exists():
+        return True
+    try:
+        new = _continued(_fresh(journal))
+        swapped = load_key(key).signer.public != new["signer"]
+    except (JournalError, SealError, KeyError):
+        return False  # of a call that named another file as the key
+    return swapped and str(Books(journal).head()) == new["head"]
 
 
 def _prepare(journal: Path, key: Path, why: str) -> None:
@@ -146,6 +158,8 @@ def _prepare(journal: Path, key: Path, why: str) -> None:
         raise JournalError(f"{journal} is not sound: {found['errors'][0]}")
     if not found["inputs"]:
         raise JournalError(f"{journal} has no record: it is new")
+    if key.exists():
+        _require_its_key(journal, key, found["signer"])
     with reading(journal) as connection:
         old = decode(header_of(connection))
     _fold(journal)
@@ -160,6 +174,16 @@ def _prepare(journal: Path, key: Path, why: str) -> None:
     create_key(_fresh(key))
     create(_fresh(journal), encode(new))
     give(journal.parent, _fresh(journal), _fresh(key))
+
+
+def _require_its_key(journal: Path, key: Path, signer: str) -> None:
+    """What is moved aside is this journal's key file. Raises SealError for any other one: it stays."""
+    found = load_key(key).signer.public
+    if signer and found != signer:
+        raise SealError(
+            f"{key}: is a key, but not the one that signs {journal}: another table may need it. Name this "
+            "journal's key file; if that is lost, move this one away first"
+        )
 
 
 def _fold(journal: Path) -> None:

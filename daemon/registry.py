@@ -60,7 +60,10 @@ def protocol(role: str, name: str) -> DeviceProtocol:
     if ours is not None:
         return ours
     if not theirs:
-        wanted = " or ".join(map(repr, protocols(role)))
+        if not (speak := protocols(role)):
+            roles = ", ".join(dict.fromkeys(of for of, _ in known()))
+            raise ProtocolError(f"{role!r} is no role of a device: {roles}")
+        wanted = " or ".join(map(repr, speak))
         raise ProtocolError(f"must be {wanted} for a {role}, not {name!r}")
     return _loaded(theirs[0], role, name)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,10 +106,9 @@ def add_key(path: Path) -> Sealer:
     It is replaced when the new one is on disk, and never has another mode than 0600. Raises SealError,
     and OSError when it cannot be written: the old file is there then.
     """
-    old = load_key(path)
-    if old.keys == MOST_KEYS:
+    if load_key(path).keys == MOST_KEYS:
         raise SealError(f"{path}: has {MOST_KEYS} keys, and no more are tried: {NO_KEY_LEFT}")
-    keys, fresh = path.read_bytes() + secrets.token_bytes(KEY_BYTES), path.with_name(f".{path.name}.new")
+    keys, fresh = _content(path) + secrets.token_bytes(KEY_BYTES), path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)  # of an attempt that was cut off
     try:
         _write(fresh, keys, path.stat())
@@ -144,12 +144,32 @@ def _is_credential(path: Path) -> bool:
 
 
 def load_key(path: Path) -> Sealer:
-    """The sealer of a key file. Raises SealError when it is missing or others may read it."""
+    """The sealer of a key file. Raises SealError when it is missing, is none, or others may read it."""
+    keys = _content(path)
     try:
-        mode = path.stat().st_mode
-        key = path.read_bytes()
+        return Sealer(keys)
+    except SealError as error:
+        raise SealError(f"{path}: {error}") from None
+
+
+def _content(path: Path) -> bytes:
+    """The keys of a regular file that nobody else may read; no more is read than a key file can have."""
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            keys = file.read(MOST_KEYS * KEY_BYTES + 1) if stat.S_ISREG(mode) else b""
     except OSError as error:
         raise SealError(f"{path}: {error.strerror}: the faces in the journal cannot be opened") from None
+    if not stat.S_ISREG(mode):
+        raise SealError(f"{path}: is no regular file, and so no sealing key: name the key file")
     if mode & 0o077 and not _is_credential(path):
         raise SealError(f"{path}: others may read the sealing key: chmod 600 it")
-    return Sealer(key)
+    if len(keys) > MOST_KEYS * KEY_BYTES:
+        most = f"{MOST_KEYS} keys of {KEY_BYTES} bytes"
+        raise SealError(f"{path}: is longer than {most}, and so no sealing key: name the key file")
+    return keys
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe that nobody writes must not keep us waiting."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)

@@ -6,34 +6,32 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from daemon import terminal
 from daemon.games.caribbean.programme import money
 from daemon.house import House
+from daemon.terminal import Shape
 
 View = dict[str, Any]
 UNKNOWN: Final = "?"
 _NO_AMOUNTS: Final = ("hits", "linked", "version", "acked", "waiting", "stopped", "age_ms")
-console: Final = Console(highlight=False)
+_BOX: Final = (
+    "box", "ante", "raise", "progressive", "decision", "cards", "category", "result", "paid", "award",
+)  # fmt: skip
+_TWO_LINE_BOX: Final = (
+    "box", "ante\nraise", "progressive", "cards\ncategory", "result\ndecision", "paid\naward",
+)  # fmt: skip
+console: Final = terminal.console
 
 
 def _print(*parts: str, style: str = "") -> None:
-    # Text, not markup: names and reasons come from outside and may hold brackets.
-    console.print(Text(" ".join(parts), style=style))
+    terminal.line(" ".join(parts), style)
 
 
 def _table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()
 ) -> None:
     """``numbers`` are the columns that stand to the right."""
-    table = Table(title=title, title_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(column, overflow="fold", justify="right" if place in numbers else "left")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    console.print(table)
+    terminal.table(title, Shape(columns, list(rows), numbers))
 
 
 def _amount(value: int | None) -> str:
@@ -98,27 +96,53 @@ def _faults(view: View) -> None:
 
 
 def devices(found: dict[str, View]) -> None:
-    columns = ("device", "role", "protocol", "state", "why", "heard", "serial", "firmware", "link")
-    _table("Devices", columns, (_device(name, device) for name, device in found.items()))
+    terminal.table("Devices", _all_of(found), _stacked(found))
     for name, device in found.items():
         if device["todo"]:
             _print(f"{name}: {device['todo']}", style="yellow")
 
 
-def _device(name: str, device: View) -> Sequence[object]:
-    why = ": ".join(part for part in (device["cause"], device["detail"]) if part)
-    age = "never" if device["age_ms"] is None else f"{device['age_ms']} ms ago"
-    return (
-        name,
-        device["role"],
-        device["protocol"],
-        device["state"],
-        device["barred"] or why,
-        age,
-        device["serial"],
-        device["firmware"],
-        device["link"],
-    )
+def _all_of(found: dict[str, View]) -> Shape:
+    columns = ("device", "role", "protocol", "state", "why", "heard", "serial", "firmware", "link")
+    rows = [
+        (
+            name,
+            device["role"],
+            device["protocol"],
+            device["state"],
+            _why(device),
+            _heard(device),
+            device["serial"],
+            device["firmware"],
+            device["link"],
+        )
+        for name, device in found.items()
+    ]
+    return Shape(columns, rows)
+
+
+def _stacked(found: dict[str, View]) -> Shape:
+    """The same for fewer columns: what belongs together stands in one cell."""
+    columns = ("device", "state", "serial\nfirmware", "protocol\nlink")
+    rows = [
+        (
+            [name, device["role"] if device["role"] != name else None],
+            [device["state"], _why(device), _heard(device)],
+            [device["serial"], device["firmware"]],
+            [device["protocol"], device["link"]],
+        )
+        for name, device in found.items()
+    ]
+    return Shape(columns, rows)
+
+
+def _why(device: View) -> str:
+    found = ": ".join(part for part in (device["cause"], device["detail"]) if part)
+    return str(device["barred"] or found)
+
+
+def _heard(device: View) -> str:
+    return "never" if device["age_ms"] is None else f"{device['age_ms']} ms ago"
 
 
 def rounds(view: View) -> None:
@@ -178,19 +202,10 @@ def _hand_row(seat: View) -> Sequence[object]:
 
 
 def _boxes_of_round(view: View) -> None:
-    columns = (
-        "box",
-        "ante",
-        "raise",
-        "progressive",
-        "decision",
-        "cards",
-        "category",
-        "result",
-        "paid",
-        "award",
-    )
-    _table("Boxes", columns, (_box_row(box) for box in view["boxes"]))
+    rows = [_box_row(box) for box in view["boxes"]]
+    one_line = Shape(_BOX, rows, (1, 2, 3, 8, 9))
+    two_lines = Shape(_TWO_LINE_BOX, [_two_line_row(*row) for row in rows], (1, 2, 5))
+    terminal.table("Boxes", one_line, two_lines)
     dealer = view["dealer"]
     _print(f"Dealer: {_cards(dealer['cards'])} {dealer['category'] or ''}")
 
@@ -209,6 +224,23 @@ def _box_row(box: View) -> Sequence[object]:
         _amount(box["ante_paid"] + box["raise_paid"]),
         _amount(box["award"]),
     )
+
+
+def _two_line_row(
+    box: object,
+    ante: object,
+    raised: object,
+    progressive: object,
+    decision: object,
+    cards: object,
+    category: object,
+    result: object,
+    paid: object,
+    award: object,
+) -> Sequence[object]:
+    """A row of _box_row for the columns of _TWO_LINE_BOX."""
+    bet = str(progressive).split(" ")
+    return box, [ante, raised], bet, [cards, category], [result, decision], [paid, award]
 
 
 def jackpot(view: View) -> None:
@@ -336,8 +368,7 @@ def story(view: View) -> None:
 
 
 def _told_row(each: View, at: str) -> Sequence[object]:
-    became = "\n".join(each["became"])
-    return each["seq"], at, each["who"], each["what"], became, " ".join(each["clauses"])
+    return each["seq"], at, each["who"], each["what"], list(each["became"]), " ".join(each["clauses"])
 
 
 def facts(view: View) -> None:
@@ -352,11 +383,12 @@ def facts(view: View) -> None:
 
 def floor(view: View) -> None:
     """``feltd link status``."""
-    from daemon.linked.floor import ACCOUNTS, COLUMNS, cells
+    from daemon.linked.floor import ACCOUNTS, AMOUNTS, COLUMNS, cells
 
     clock, day = _clock(view), view["day"]
+    told = [row | {key: _amount(row[key]) for key in AMOUNTS} for row in view["tables"]]
     _print(f"Pool {view['pool']}: {_amount(view['now'])} at {clock(view['at'])}")
-    _table("Tables", COLUMNS, [cells(row) for row in view["tables"]], numbers=range(2, len(COLUMNS)))
+    _table("Tables", COLUMNS, [cells(row) for row in told], numbers=range(2, len(COLUMNS)))
     rows = [
         (table, kind, sums["lines"], *(_amount(sums[account]) for account in ACCOUNTS))
         for table, kinds in day["tables"].items()

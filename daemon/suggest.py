@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from daemon.links.serial import holders
 from daemon.registry import known
+from daemon.visible import visible
 
 GROUP: Final = "feltd"
 HUB: Final = "09"  # bDeviceClass
@@ -227,7 +228,7 @@ def _plain(text: str, instead: str) -> str:
 def show(view: Mapping[str, list[dict[str, object]]]) -> None:
     """Print what was found, ready to be copied."""
     for each in view["devices"]:
-        print("\n".join(_lines(each)), end="\n\n")
+        print("\n".join(map(visible, _lines(each))), end="\n\n")
     if not view["devices"]:
         print("no serial port and no USB device is plugged in")
 

@@ -14,7 +14,7 @@ from daemon import roles
 from daemon.api import models
 from daemon.api.door import Caller, Door
 from daemon.api.offers import offers
-from daemon.api.problems import Problem
+from daemon.api.problems import PRINTABLE, Problem
 from daemon.api.service import WHOLE, Service
 from daemon.api.sessions import Credentials
 from daemon.build import CHANGE_RULES, completed
@@ -26,8 +26,6 @@ from daemon.table import Noticed
 CLEAR_FAULT: Final = "clear-fault"
 HELD_RETRY: Final = 0.02  # seconds
 HELD_LIMIT: Final = 1.0  # seconds
-
-PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"  # no control characters: people read it at their terminals
 
 Word = Annotated[str, Field(max_length=64, pattern=PRINTABLE)]
 Role = Literal["", "dealer", "supervisor", "technician", "auditor"]

@@ -53,7 +53,9 @@ class Audit:
         self.anchor: Anchor | None = None  # the newest one that is signed
         self._table = ""
         self._header = b""
-        self._asked = {anchor.seq: anchor.hash for anchor in anchors}
+        self._asked: dict[int, set[bytes]] = defaultdict(set)
+        for anchor in anchors:
+            self._asked[anchor.seq].add(anchor.hash)
         self._devices: dict[str, tuple[int, int]] = {}  # epoch and highest ordinal
         self._before: dict[str, tuple[int, int]] = {}  # the same when this file began
         self._keys: OrderedDict[str, int] = OrderedDict()  # the newest KEPT_KEYS of acts, and their records
@@ -86,6 +88,8 @@ class Audit:
             sound = False
         if not sound:
             self.found(f"the header is not canonical JSON of format {RECORD_FORMAT}: {KEPT}")
+        if not self._had(0, self.head):
+            self.found(f"anchor 0 is the header's hash, and this header has another: {KEPT}")
 
     def archive(self, files: Files, part: Part, newest: bool) -> Iterator[None]:
         """Check the records of an archive that were not seen yet."""
@@ -221,9 +225,13 @@ class Audit:
             ]
         if link_hash(previous, row.record, row.sealed) != row.hash:
             return ["the hash does not continue the chain: this record, or the hash before, was altered"]
-        if self._asked.get(row.seq, row.hash) != row.hash:
+        if not self._had(row.seq, row.hash):
             return ["the hash is not the one that was kept: the journal was written anew"]
         return []
+
+    def _had(self, seq: int, hash_: bytes) -> bool:
+        """Whether what was kept of this record says nothing else, however often it was kept."""
+        return self._asked.get(seq, set()) <= {hash_}
 
     def _says(self, connection: sqlite3.Connection, row: Row) -> Iterator[str]:
         """What the record says is well formed, adds up, and is what the other tables say."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from daemon.aside import KeptError, written_aside
 from daemon.audit.rows import END, ODD, Files, Row, rows
-from daemon.journal import KEPT, NO_FACES, JournalError, canonical_line, head_path, header_of
+from daemon.journal import KEPT, NO_FACES, JournalError, canonical_line, header_of
 from daemon.records import decode, encode
-from daemon.sealer import Sealer, load_key
+from daemon.sealer import Sealer, SealError, load_key
 
-_BESIDE: Final = ("-wal", "-shm", ".lock", ".head", ".reserve")
-_SQLITE: Final = b"SQLite format 3\0"
+_HEADER: Final = {"created", "format", "game", "table"}
+_CANONICAL: Final = {"at", "input", "phase", "seq"}
+_NEWEST_SEAL: Final = "SELECT seq, sealed FROM records WHERE sealed != x'' ORDER BY seq DESC LIMIT 1"
+_OLDEST_SEAL: Final = "SELECT seq, sealed FROM records WHERE sealed != x'' ORDER BY seq LIMIT 1"
 
 
 def export(path: Path, out: BinaryIO, canonical: bool = False, key: Path | None = None) -> int:
@@ -31,9 +33,23 @@ def export(path: Path, out: BinaryIO, canonical: bool = False, key: Path | None 
     sealer = load_key(key) if canonical and key is not None else None
     as_line = _line if sealer is None else partial(_canonical, sealer)
     try:
+        if sealer is not None:
+            _require_opens(sealer, path, key)
         return _write(Files(path), out, as_line, with_header=sealer is None)
     except (sqlite3.Error, *ODD) as error:
         raise JournalError(f"{path} cannot be exported ({error}): verify it; {KEPT}") from None
+
+
+def _require_opens(sealer: Sealer, journal: Path, key: Path | None) -> None:
+    """The key opens the oldest and the newest seal of the open file, before a line is written."""
+    with Files(journal).open() as connection:
+        seals = [connection.execute(which).fetchone() for which in (_OLDEST_SEAL, _NEWEST_SEAL)]
+    for seq, sealed in filter(None, seals):
+        try:
+            sealer.open(seq, sealed)
+        except SealError:
+            todo = "give the newest copy of this journal's key file"
+            raise SealError(f"{key} did not seal record {seq} of {journal}: {todo}") from None
 
 
 def _write(files: Files, out: BinaryIO, as_line: Callable[[Row], bytes], with_header: bool) -> int:
@@ -66,36 +82,24 @@ def _write_rows(
 def export_to(path: Path, target: Path, canonical: bool = False, key: Path | None = None) -> int:
     """Write a journal into a file, as :func:`export`. The file is replaced when all of it is on disk.
 
-    Raises JournalError also for a ``target`` that is no regular file, or is one that a table needs.
+    Raises JournalError also for a ``target`` that is there and is no export.
     """
-    target = Path(os.path.realpath(target))  # what a link points to is replaced, not the link
-    _require_replaceable(target, path, key)
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if canonical else 0o644)
     try:
-        with os.fdopen(descriptor, "wb") as out:
-            records = export(path, out, canonical, key)
-            out.flush()
-            os.fsync(descriptor)
-        fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
-    return records
+        with written_aside(target, _is_export, 0o600 if canonical else 0o644) as out:
+            return export(path, out, canonical, key)
+    except KeptError as error:
+        raise JournalError(str(error)) from None
 
 
-def _require_replaceable(target: Path, journal: Path, key: Path | None) -> None:
-    if not target.exists():
-        return
-    if not target.is_file():
-        raise JournalError(f"{target}: is there and is no regular file: name another, or leave out --out")
-    beside = (journal.with_name(f"{journal.name}{end}") for end in _BESIDE)
-    kept = [journal, *beside, head_path(journal), *([key] if key else [])]
-    for each in kept:
-        if each.exists() and each.samefile(target):
-            raise JournalError(f"{target}: the same file as {each}, which is kept: name another")
-    with target.open("rb") as file:
-        if file.read(len(_SQLITE)) == _SQLITE:
-            raise JournalError(f"{target}: is a database, perhaps a journal, and is kept: name another file")
+def _is_export(begins: bytes) -> bool:
+    """Whether a file begins as ours do: with a header, or with the first record of a canonical export."""
+    try:
+        first = decode(begins.partition(b"\n")[0])
+    except ODD:
+        return False
+    header = first.get("header")
+    is_plain = len(first) == 1 and isinstance(header, dict) and header.keys() >= _HEADER
+    return is_plain or (first.get("seq") == 1 and first.keys() >= _CANONICAL)
 
 
 def _line(row: Row) -> bytes:

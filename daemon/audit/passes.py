@@ -57,7 +57,8 @@ def verify(path: Path, anchors: tuple[Anchor, ...] = (), archives: Path | None =
 def verify_open(path: Path, anchors: tuple[Anchor, ...] = (), archives: Path | None = None) -> Verification:
     """Check the open file completely, and that every archive is there and ends as the manifest says.
 
-    What a start needs to know: it costs the open file, whatever lies in archives.
+    Of the records in archives only those are looked at that ``anchors`` name. What a start needs to know: it
+    costs the open file, whatever lies in archives.
     """
 
     def run(audit: Audit, files: Files) -> int:
@@ -66,10 +67,8 @@ def verify_open(path: Path, anchors: tuple[Anchor, ...] = (), archives: Path | N
             audit.adopt(connection)
             parts = manifest(connection)
             audit.open_file(connection, adopted=True)
-        for part in parts:
-            sentence = _ends_otherwise(files, part)
-            if sentence:
-                audit.found(sentence)
+        for sentence in (*_ends(files, parts), *_kept(files, parts, anchors)):
+            audit.found(sentence)
         return len(parts)
 
     return _verified(path, anchors, archives, run)
@@ -79,7 +78,7 @@ def _verified(
     path: Path, anchors: tuple[Anchor, ...], archives: Path | None, run: Callable[[Audit, Files], int]
 ) -> Verification:
     kept = told_head(path)  # before the first look into the journal: it is never newer than that
-    audit, count = Audit((*anchors, *([kept] if kept else []))), 0
+    audit, count = Audit((*anchors, *([kept] if kept and kept.seq else []))), 0
     try:
         count = run(audit, Files(path, archives))
         audit.end()
@@ -122,16 +121,32 @@ def _open_file(audit: Audit, files: Files) -> int | None:
         return len(manifest(connection))
 
 
-def _ends_otherwise(files: Files, part: Part) -> str:
-    """What a short look at an archive finds; "" when it ends as the manifest says."""
+def _ends(files: Files, parts: list[Part]) -> Iterator[str]:
+    """What a short look at each archive finds: nothing when it ends as the manifest says."""
+    for part in parts:
+        wrong = f"archive {part.name} does not end with record {part.last} as the manifest says: {KEPT}"
+        yield from _otherwise(files, part, Anchor(part.last, part.hash), wrong)
+
+
+def _kept(files: Files, parts: list[Part], anchors: tuple[Anchor, ...]) -> Iterator[str]:
+    """The same for what was kept of a record in an archive; the others are met in the open file."""
+    for anchor in anchors:
+        part = next((part for part in parts if part.first <= anchor.seq <= part.last), None)
+        if part is not None:
+            what = "the hash is not the one that was kept: the journal was written anew"
+            yield from _otherwise(files, part, anchor, f"record {anchor.seq}: {what}: {KEPT}")
+
+
+def _otherwise(files: Files, part: Part, anchor: Anchor, wrong: str) -> Iterator[str]:
+    """The sentence ``wrong`` when an archive has not this hash, another one when it cannot be read."""
     try:
         with files.archive(part) as connection:
-            row = connection.execute("SELECT hash FROM records WHERE seq = ?", (part.last,)).fetchone()
-            if row == (part.hash,):
-                return ""
-            return f"archive {part.name} does not end with record {part.last} as the manifest says: {KEPT}"
+            row = connection.execute("SELECT hash FROM records WHERE seq = ?", (anchor.seq,)).fetchone()
     except (JournalError, sqlite3.Error, OSError) as error:
-        return f"archive {part.name}: {error}"
+        yield f"archive {part.name}: {error}"
+        return
+    if row != (anchor.hash,):
+        yield wrong
 
 
 # --- in the background -------------------------------------------------------------------------

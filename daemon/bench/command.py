@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from daemon.aside import require_ours, written_aside
 from daemon.bench.hands import Hands, SimulatorHands, find_control, is_socket
-from daemon.bench.page import page
+from daemon.bench.page import BEGINS, page
 from daemon.bench.results import Report
 from daemon.bench.run import CHECKS, Subject, accept
 from daemon.bench.terminal import Keys, Screen, Technician, screen
@@ -44,15 +45,22 @@ class BenchOptions:
 def bench(options: BenchOptions, report_to: Path | None = None) -> Report:
     """Accept the device that the options name, and write the page of the report.
 
-    Raises what :meth:`BenchOptions.subject` raises, ValueError for a folder that is not there, and
-    OSError when the page cannot be written.
+    Raises what :meth:`BenchOptions.subject` raises, ValueError for a folder that is not there, KeptError,
+    before anything is tried, for a file that is no page of ours, and OSError when it cannot be written.
     """
     if report_to is not None and not report_to.parent.is_dir():
         raise ValueError(f"{report_to.parent} is no folder")
+    if report_to is not None:
+        require_ours(report_to, _is_page)
     report = _bench(options)
     if report_to is not None:
-        report_to.write_text(page(report), encoding="utf-8")
+        with written_aside(report_to, _is_page) as file:
+            file.write(page(report).encode())
     return report
+
+
+def _is_page(begins: bytes) -> bool:
+    return begins.startswith(BEGINS.encode())
 
 
 def _bench(options: BenchOptions) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Literal, Self
 
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from daemon.bench.hands import Hands, SimulatorHands, find_control
 from daemon.bench.run import CHECKS, Subject
 from daemon.bench.terminal import Keys, Screen, Technician
-from daemon.config import ConfigError
+from daemon.config import ConfigError, parsed
 from daemon.links.url import make_link
 from daemon.registry import ProtocolError, protocol
 from drivers.protocol import Option
@@ -77,23 +76,19 @@ class BenchFile(_Strict):
 def is_bench(path: Path) -> bool:
     """Whether this file describes a bench, and no table."""
     try:
-        return "bench" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return "bench" in parsed(path)
+    except ConfigError:
         return False
 
 
 def load(path: Path) -> BenchFile:
     """The bench of a file. Raises ConfigError with everything that is wrong in it."""
     try:
-        return BenchFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return BenchFile.model_validate(parsed(path))
     except ValidationError as error:
         raise ConfigError(
             [f"{path}: {_dotted(each['loc'])}: {each['msg']}" for each in error.errors()]
         ) from None
-    except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
-    except ValueError as error:
-        raise ConfigError([f"{path}: cannot be read: {error}"]) from None
 
 
 def _dotted(place: tuple[int | str, ...]) -> str:

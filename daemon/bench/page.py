@@ -61,6 +61,11 @@ COLUMNS: Final = ("samples", "p50 ms", "p90 ms", "p99 ms", "max ms")
 WORDS: Final = {Outcome.PASSED: "✓ passed", Outcome.FAILED: "✗ failed", Outcome.SKIPPED: "– skipped"}  # noqa: RUF001
 
 
+# By this a page of ours is known.
+BEGINS: Final = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="feltd bench">"""
+
+
 def page(report: Report) -> str:
     """The whole document, UTF-8."""
     title = (
@@ -68,8 +73,7 @@ def page(report: Report) -> str:
         if report.serial
         else f"Acceptance of a {report.device}"
     )
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>
+    return f"""{BEGINS}<title>{escape(title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>
 <body><main>
 {_header(report, title)}

@@ -22,6 +22,7 @@ from daemon.bench.checks import Check
 from daemon.bench.hands import Act, CannotDo, NoHands
 from daemon.bench.results import CheckResult, Latency, Outcome, Report
 from daemon.simhost import Answer
+from daemon.visible import visible
 
 MARKS: Final = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.SKIPPED: "–"}  # noqa: RUF001
 STYLES: Final = {Outcome.PASSED: "green", Outcome.FAILED: "bold red", Outcome.SKIPPED: "yellow"}
@@ -66,7 +67,7 @@ class Lines:
         words = (
             f"{MARKS[result.outcome]} {result.title:<{NAME_WIDTH}} {result.seconds:5.1f} s  {result.detail}"
         )
-        self._console.print(Text(words, STYLES[result.outcome]), soft_wrap=True)
+        self._console.print(Text(visible(words), STYLES[result.outcome]), soft_wrap=True)
 
     def ask(self, request: str, left: float, of: float) -> None:
         if request != self._request:
@@ -235,7 +236,7 @@ def line(result: CheckResult) -> Table:
     grid.add_column(width=7, justify="right", no_wrap=True)
     grid.add_column(overflow="fold")
     style = STYLES[result.outcome]
-    detail = Text(result.detail, style if result.outcome is not Outcome.PASSED else "")
+    detail = Text(visible(result.detail), style if result.outcome is not Outcome.PASSED else "")
     grid.add_row(
         Text(MARKS[result.outcome], style), Text(result.title), Text(f"{result.seconds:.1f} s", "dim"), detail
     )
@@ -257,7 +258,7 @@ def summary(report: Report, page: str = "") -> None:
     }
     for name, value in rows.items():
         if value:
-            facts.add_row(Text(name, "dim"), Text(value))
+            facts.add_row(Text(name, "dim"), Text(visible(value)))
     console.print(Padding(facts, (1, 0, 0, 0), expand=False))
     console.print(Text(verdict(report), "bold green" if report.passed else "bold red"))
 

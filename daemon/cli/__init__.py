@@ -25,6 +25,7 @@ from daemon.cli import (
     staff,
     table,
 )
+from daemon.cli.output import whole_output
 
 # Name -> command, in the order of `feltd --help`.
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
@@ -71,4 +72,5 @@ link.app.command()(floor.floor)
 
 def main() -> None:
     """The console script."""
-    app(prog_name="feltd")
+    with whole_output():
+        app(prog_name="feltd")

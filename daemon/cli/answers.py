@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
+from daemon.visible import LINES, visible
+
 if TYPE_CHECKING:
     from daemon.client import Client
     from daemon.config import Settings
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 FAILED: Final = 1
 BAD_CONFIG: Final = 78  # EX_CONFIG
 DEFAULT_SOCKET: Final = Path("/run/feltd/feltd.sock")
+_NOT_THERE: Final = (
+    "Start the daemon (feltd run, as a service systemctl start feltd), or name its socket with --socket or "
+    "FELTD_SOCKET"
+)
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Socket = Annotated[Path, typer.Option("--socket", envvar="FELTD_SOCKET", help="The daemon's socket.")]
@@ -37,12 +43,12 @@ def tell(value: Mapping[str, Any], as_json: bool, show: Callable[[dict[str, Any]
 
 def say(facts: Mapping[str, object], sentence: str, as_json: bool) -> None:
     """An answer that people read in one sentence."""
-    print(json.dumps(facts, ensure_ascii=False) if as_json else sentence)
+    print(json.dumps(facts, ensure_ascii=False) if as_json else visible(sentence, LINES))
 
 
 def fail(sentence: str, as_json: bool = False) -> NoReturn:
     """The thing asked for failed or was refused: exit code 1."""
-    print(f"feltd: {sentence}", file=sys.stderr)
+    print(f"feltd: {visible(sentence, LINES)}", file=sys.stderr)
     if as_json:
         print(json.dumps({"error": sentence}, ensure_ascii=False))
     raise typer.Exit(FAILED)
@@ -50,7 +56,7 @@ def fail(sentence: str, as_json: bool = False) -> NoReturn:
 
 def bad_config(problems: Sequence[str], as_json: bool = False) -> NoReturn:
     """Every problem on standard error, and exit code 78."""
-    print("\n".join(problems), file=sys.stderr)
+    print("\n".join(map(visible, problems)), file=sys.stderr)
     if as_json:
         print(json.dumps({"error": problems[0], "problems": list(problems)}, ensure_ascii=False))
     raise typer.Exit(BAD_CONFIG)
@@ -91,8 +97,17 @@ def asking(socket: Path, as_json: bool) -> Iterator[Client]:
     try:
         with Client(socket) as client:
             yield client
-    except (NotRunning, ApiError) as error:
+    except NotRunning as error:
+        fail(f"{error}. {_NOT_THERE}" if "nobody answers" in str(error) else str(error), as_json)
+    except ApiError as error:
         fail(str(error), as_json)
+
+
+def a_file(path: Path | None) -> Path | None:
+    """What an option or argument names is some file. Wrong usage for an empty one."""
+    if path is not None and not path.name:
+        raise typer.BadParameter("names no file: give the path of one")
+    return path
 
 
 def pairs_of(words: Sequence[str]) -> dict[str, str]:

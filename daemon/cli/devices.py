@@ -31,6 +31,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Accept one device: every check of its role, on a technician's bench."""
+    from daemon.aside import KeptError
     from daemon.bench import command, terminal
     from daemon.registry import ProtocolError
 
@@ -39,6 +40,8 @@ def bench(
         report = command.bench(options, page)
     except (ValueError, ProtocolError) as error:
         raise typer.BadParameter(str(error)) from None
+    except KeptError as error:
+        fail(str(error), as_json)
     except OSError as error:
         fail(f"{error.filename or page}: {error.strerror}", as_json)
     tell(report.json(), as_json, lambda _: terminal.summary(report, str(page or "")))

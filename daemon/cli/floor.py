@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from daemon.cli.answers import FAILED, Json, address_of, fail, settings_of
-from daemon.cli.link import Dsn, connected
+from daemon.cli.link import Dsn, connected, named
 
 if TYPE_CHECKING:
     from daemon.house import House
@@ -25,7 +25,9 @@ AnyTable = Annotated[
     Path | None,
     typer.Option("--config", help="A table of the pool: the pool's name, and the house."),
 ]
-Pool = Annotated[str, typer.Option("--pool", help="The pool's name; by default the configuration's.")]
+Pool = Annotated[
+    str, typer.Option("--pool", callback=named, help="The pool's name; by default the configuration's.")
+]
 
 
 def status(

@@ -31,7 +31,8 @@ def verify_install(
         "rules": rules,
         "ok": not found.differences,
     }
-    tell(told, as_json, show.facts)
+    # For people, without a configuration there is nothing to say of its rules.
+    tell(told, as_json, lambda view: show.facts({k: v for k, v in view.items() if v is not None}))
     raise typer.Exit(FAILED if found.differences else 0)
 
 

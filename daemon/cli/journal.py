@@ -6,20 +6,23 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from daemon.cli.answers import FAILED, Json, fail, tell
+from daemon.cli.answers import FAILED, Json, a_file, fail, tell
 
 if TYPE_CHECKING:
     from daemon.anchor import Anchor
 
 app: Final = typer.Typer(help="Verify, export, back up and restore a journal.", no_args_is_help=True)
 
+File = Annotated[Path, typer.Argument(callback=a_file)]
 Anchors = Annotated[
     list[str] | None,
-    typer.Option("--anchor", metavar="SEQ:HASH", help="A record that the journal had. May be repeated."),
+    typer.Option(
+        "--anchor", metavar="SEQ:HASH", help="A record that it had; 0: its header. May be repeated."
+    ),
 ]
 
 
@@ -33,8 +36,11 @@ def _anchors(texts: Sequence[str] | None) -> tuple[Anchor, ...]:
 
 
 @app.command()
-def backup(journal: Path, target: Path, as_json: Json = False) -> None:
-    """Copy a journal, also while its table plays. The key file is not part of it: keep that apart."""
+def backup(journal: File, target: File, as_json: Json = False) -> None:
+    """Copy a journal, also while its table plays. The key file is not part of it: keep that apart.
+
+    An older copy of the same journal is replaced; whatever else is at TARGET is kept.
+    """
     from daemon import backup as backups
     from daemon import show
     from daemon.journal import JournalError
@@ -46,22 +52,34 @@ def backup(journal: Path, target: Path, as_json: Json = False) -> None:
 
 
 @app.command()
-def restore(backup: Path, journal: Path, anchor: Anchors = None, as_json: Json = False) -> None:
+def restore(backup: File, journal: File, anchor: Anchors = None, as_json: Json = False) -> None:
     """Put a verified copy in a damaged journal's place, keep that aside, and tell what is missing."""
     from daemon import backup as backups
     from daemon import show
     from daemon.journal import JournalError
 
     try:
-        tell(backups.restore(backup, journal, _anchors(anchor)), as_json, show.facts)
+        done = backups.restore(backup, journal, _anchors(anchor))
+        tell(done, as_json, lambda view: show.facts(_spoken(view)))
     except JournalError as error:
         fail(str(error), as_json)
 
 
+def _spoken(restored: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a restore in people's words."""
+    missing, said = restored["missing"], "none that anybody knows of"
+    if missing is not None:
+        first, last = missing["first"], missing["last"]
+        said = f"records {first} to {last}" if last else f"records from {first} on, nobody knows how many"
+    return {**restored, "kept": restored["kept"] or "nothing was there", "missing": said}
+
+
 @app.command()
 def rotate_key(
-    journal: Path,
-    key: Annotated[Path, typer.Argument(help="Its key file, which then has the new key too.")],
+    journal: File,
+    key: Annotated[
+        Path, typer.Argument(callback=a_file, help="Its key file, which then has the new key too.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Seal card faces with a new key from now on. Stop the daemon first, and copy the key file afterwards."""
@@ -77,8 +95,11 @@ def rotate_key(
 
 @app.command()
 def begin_anew(
-    journal: Path,
-    key: Annotated[Path, typer.Argument(help="The file of the new key; one that is there is kept.")],
+    journal: File,
+    key: Annotated[
+        Path,
+        typer.Argument(callback=a_file, help="Its key file, which is kept; if that is lost, where it was."),
+    ],
     why: Annotated[str, typer.Option(help="Written into the new journal's header.")],
     as_json: Json = False,
 ) -> None:
@@ -88,16 +109,17 @@ def begin_anew(
     """
     from daemon import keys, show
     from daemon.journal import JournalError
+    from daemon.sealer import SealError
 
     try:
         tell(keys.begin_anew(journal, key, why), as_json, show.facts)
-    except JournalError as error:
+    except (JournalError, SealError) as error:
         fail(str(error), as_json)
 
 
 @app.command()
 def verify(
-    file: Path,
+    file: File,
     anchor: Anchors = None,
     quick: Annotated[bool, typer.Option("--quick", help="Look at the archives only briefly.")] = False,
     as_json: Json = False,
@@ -112,10 +134,15 @@ def verify(
 
 @app.command()
 def export(
-    file: Path,
-    out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
+    file: File,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            callback=a_file, help="Instead of standard output: a new file, or in the place of an export."
+        ),
+    ] = None,
     canonical: Annotated[bool, typer.Option("--canonical", help="Faces in clear, no ciphertext.")] = False,
-    key: Annotated[Path | None, typer.Option(help="The key file, for --canonical.")] = None,
+    key: Annotated[Path | None, typer.Option(callback=a_file, help="The key file, for --canonical.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --out: say so in one JSON object.")] = False,
 ) -> None:
     """Write a journal as JSON lines. A file is replaced only by a whole export."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,11 +28,22 @@ if TYPE_CHECKING:
     from daemon.games.caribbean.rules import CaribbeanRules
     from daemon.linked.wire import Wire
 
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")  # as name_of_ours of the database
 PATIENCE: Final = 600.0  # s: a migration or a look through the whole ledger takes its time
 
 app: Final = typer.Typer(
     help="The linked jackpot: many tables, one pool, on PostgreSQL.", no_args_is_help=True
 )
+
+
+def named(value: str) -> str:
+    """A pool's or a table's name as the database takes it; wrong usage for anything else but none."""
+    if value and not NAME.fullmatch(value):
+        raise typer.BadParameter(
+            f"{value!r} is no name: at most 32 letters, digits, - and _, the first a letter or a digit"
+        )
+    return value
+
 
 Dsn = Annotated[
     str,
@@ -38,10 +51,13 @@ Dsn = Annotated[
         "--dsn", envvar="FELTD_LINK_DSN", help="The database, as libpq takes it; libpq's own defaults."
     ),
 ]
-Pool = Annotated[str, typer.Option("--pool", help="The pool's name.")]
-OptionalPool = Annotated[str, typer.Option("--pool", help="By default what linked.pool names.")]
+Pool = Annotated[str, typer.Option("--pool", callback=named, help="The pool's name.")]
+OptionalPool = Annotated[
+    str, typer.Option("--pool", callback=named, help="By default what linked.pool names.")
+]
+Table = Annotated[str, typer.Argument(metavar="TABLE", callback=named, help="table.id of its configuration.")]
 PoolConfig = Annotated[
-    Path, typer.Option("--config", help="A table of the pool: its [rules.progressive] are the pool's.")
+    Path, typer.Option("--config", help="A table of the pool: its \\[rules.progressive] are the pool's.")
 ]
 
 
@@ -91,7 +107,7 @@ def init(
 
 @app.command()
 def enrol(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="table.id of its configuration.")],
+    table: Table,
     pool: Pool,
     dsn: Dsn = "",
     certificate: Annotated[
@@ -112,6 +128,19 @@ def enrol(
 
         role = schema.enrol(wire, pool, table, password, new_journal)
     say({"table": table, "pool": pool, "role": role}, f"table {table} logs in as {role}", as_json)
+
+
+@app.command()
+def retire(table: Table, pool: Pool, dsn: Dsn = "", as_json: Json = False) -> None:
+    """Take a table out of the pool for good. What is booked stays; its link is refused from now on."""
+    with connected(dsn, as_json) as wire:
+        from daemon.linked import schema
+
+        gone = schema.retire(wire, pool, table)
+    what = "retired" if gone.now else "was retired before"
+    waits = f"; {gone.outbox} records waited at it when its link was last heard of" if gone.outbox else ""
+    told = {"table": table, "pool": pool, **dataclasses.asdict(gone)}
+    say(told, f"table {table} {what}, booked up to record {gone.last_seq}{waits}", as_json)
 
 
 @app.command()
@@ -141,7 +170,9 @@ def migrate(dsn: Dsn = "", as_json: Json = False) -> None:
 @app.command()
 def check(
     dsn: Dsn = "",
-    pool: Annotated[str, typer.Option("--pool", help="Compare its sums with its whole ledger, too.")] = "",
+    pool: Annotated[
+        str, typer.Option("--pool", callback=named, help="Compare its sums with its whole ledger, too.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Whether server, schema and rights are what a linked pool relies on: exit 1 and every problem."""

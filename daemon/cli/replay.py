@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from daemon.cli.answers import DEFAULT_SOCKET, FAILED, Json, asking, fail, house_of, settings_of, tell
+from daemon.cli.answers import DEFAULT_SOCKET, FAILED, Json, a_file, asking, fail, house_of, settings_of, tell
 from daemon.cli.report import errors_of
+from daemon.visible import visible
 
 
 def replay(
@@ -17,7 +18,9 @@ def replay(
     round_id: Annotated[
         str | None, typer.Option("--round", metavar="ID|last", help="Not a file: a round, told again.")
     ] = None,
-    journal: Annotated[Path | None, typer.Option(help="With --round: of this journal.")] = None,
+    journal: Annotated[
+        Path | None, typer.Option(callback=a_file, help="With --round: of this journal.")
+    ] = None,
     socket: Annotated[
         Path, typer.Option("--socket", envvar="FELTD_SOCKET", help="With --round: of this daemon's table.")
     ] = DEFAULT_SOCKET,
@@ -49,7 +52,7 @@ def replay(
             return
         for each in found:
             for line in lines(each):
-                print(line)
+                print(visible(line))
     except (RecordingError, ReplayError) as error:
         fail(str(error), as_json)
     except OSError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from daemon.cli.answers import DEFAULT_SOCKET, FAILED, Json, Socket, asking, fail, house_of, tell
+from daemon.cli.answers import DEFAULT_SOCKET, FAILED, Json, Socket, a_file, asking, fail, house_of, tell
 
 if TYPE_CHECKING:
     from datetime import date
@@ -18,20 +18,27 @@ if TYPE_CHECKING:
 def report(
     day: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="The date on which the gaming day began.")],
     shift: Annotated[str, typer.Option(metavar="NAME", help="One shift of it.")] = "",
-    journal: Annotated[Path | None, typer.Option(help="Of this journal, read beside the play.")] = None,
+    journal: Annotated[
+        Path | None, typer.Option(callback=a_file, help="Of this journal, read beside the play.")
+    ] = None,
     socket: Socket = DEFAULT_SOCKET,
     config: Annotated[
         Path | None, typer.Option(help="With --journal: time zone, gaming day and shifts; else Macau's.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as a page to print, too.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=a_file,
+            help="Write it as a page to print, too: a new file, or in the place of such a page.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """A gaming day or a shift: rounds, drop, payouts, pool, irregularities, reconciled to the unit."""
     from daemon import show
     from daemon.journal import JournalError
-    from daemon.report import NoSuchDay, page
+    from daemon.report import NoSuchDay
     from daemon.report import report as of
 
     date = _date(day)
@@ -44,12 +51,22 @@ def report(
         except (NoSuchDay, JournalError) as error:
             fail(str(error), as_json)
     if html is not None:
-        try:
-            html.write_text(page(cast("Report", told)), encoding="utf-8")
-        except OSError as error:
-            fail(f"{html}: {error.strerror}", as_json)
+        _write_page(html, cast("Report", told), as_json)
     tell(told, as_json, show.report)
     raise typer.Exit(0 if told["reconciled"] and told["verified"] else FAILED)
+
+
+def _write_page(html: Path, told: Report, as_json: bool) -> None:
+    from daemon.aside import KeptError, written_aside
+    from daemon.report.page import BEGINS, page
+
+    try:
+        with written_aside(html, lambda begins: begins.startswith(BEGINS.encode())) as file:
+            file.write(page(told).encode())
+    except KeptError as error:
+        fail(str(error), as_json)
+    except OSError as error:
+        fail(f"{html}: {error.strerror}", as_json)
 
 
 def _date(text: str) -> date:

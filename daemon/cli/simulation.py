@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from daemon.cli.answers import FAILED, Json, bad_config, fail, tell
+from daemon.cli.answers import FAILED, Json, a_file, bad_config, fail, tell
 
 
 def demo(
@@ -53,7 +53,9 @@ def simulate(
         float, typer.Option(min=0, max=1, help="Faults of devices, disk, process in ten steps.")
     ] = 0.0,
     jobs: Annotated[int, typer.Option(min=0, help="Blocks of 1,000 rounds, so many at a time.")] = 0,
-    journal: Annotated[Path | None, typer.Option(help="Keep the journal in this new file.")] = None,
+    journal: Annotated[
+        Path | None, typer.Option(callback=a_file, help="Keep the journal in this new file.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Play many rounds in memory: the same table, no devices, no waiting."""
@@ -62,6 +64,8 @@ def simulate(
     from daemon.simulate import SimulateOptions, SimulationError
     from daemon.simulate import run as play
 
+    if journal is not None and not journal.parent.is_dir():
+        fail(f"{journal}: there is no folder {journal.parent}: make it, or name another", as_json)
     with _progress(rounds, as_json) as progress:
         options = SimulateOptions(
             game=game,
@@ -84,8 +88,10 @@ def simulate(
             raise typer.BadParameter(str(error)) from None
         except FileExistsError:
             fail(f"{journal}: is there already, and is kept", as_json)
-        except (SimulationError, OSError) as error:
+        except SimulationError as error:
             fail(str(error), as_json)
+        except OSError as error:
+            fail(f"{error.filename or journal}: {error.strerror or error}", as_json)
     tell(result, as_json, show.facts)
     violation = result.get("violation")
     if isinstance(violation, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,11 +26,13 @@ from daemon.cli.answers import (
     settings_of,
     tell,
 )
+from daemon.visible import visible
 
 if TYPE_CHECKING:
     from daemon.client import Client
 
 RESERVED: Final = ("by", "role", "second", "key")
+_ACT_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,47}")
 
 Watch = Annotated[bool, typer.Option("--watch", help="Again after every change; with --json a line each.")]
 
@@ -59,7 +62,7 @@ def check(
     if as_json:
         print(json.dumps({"ok": not problems, "problems": problems}, ensure_ascii=False))
     else:
-        print("\n".join(problems) if problems else f"{len(files)} checked: no error")
+        print("\n".join(map(visible, problems)) if problems else f"{len(files)} checked: no error")
     raise typer.Exit(BAD_CONFIG if problems else 0)
 
 
@@ -146,8 +149,11 @@ def _watch(
         tell(answer, as_json, print_it)
         sys.stdout.flush()
 
+    def away(reason: str) -> None:
+        print(f"feltd: {visible(reason)}", file=sys.stderr, flush=True)
+
     try:
-        follow(socket, ask, again, lambda reason: print(f"feltd: {reason}", file=sys.stderr, flush=True))
+        follow(socket, ask, again, away)
     except ApiError as error:
         fail(str(error), as_json)
     except KeyboardInterrupt:
@@ -179,6 +185,8 @@ def act(
     """Do one operator's act, and tell what became of it. Reserved: by= role= second= key= replaces=."""
     from daemon import show
 
+    if not _ACT_NAME.fullmatch(name):
+        raise typer.BadParameter(f"{name!r} is no act's name, such as open-table: feltd acts has them all")
     args = pairs_of(words or [])
     who: dict[str, Any] = {key: args.pop(key) for key in RESERVED if key in args}
     replaces = args.pop("replaces", "0")

@@ -18,6 +18,7 @@ from daemon.demo.staff import Json
 from daemon.games.caribbean.deal import HAND
 from daemon.games.caribbean.programme import money
 from daemon.games.caribbean.rules import BOXES
+from daemon.visible import visible
 
 FRAME: Final = 0.1  # seconds between pictures
 RED: Final = ("H", "D")
@@ -69,7 +70,7 @@ class Lines:
         pass
 
     def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 class Picture:
@@ -98,7 +99,7 @@ class Picture:
         self.close()
         table = Table(title="The table has played", show_header=False, title_style="bold")
         for name, value in report.rows():
-            table.add_row(Text(name, "dim"), value)
+            table.add_row(Text(name, "dim"), Text(visible(value)))
         self._console.print(table)
 
     def close(self) -> None:
@@ -135,7 +136,7 @@ def picture(scene: Scene) -> RenderableType:
 def _sign(scene: Scene) -> Panel:
     shown = str(scene.sign.get("text", ""))
     style = "bold red on black" if shown else "dim"
-    text = Text(shown or "(the sign is dark)", style, justify="center")
+    text = Text(visible(shown) or "(the sign is dark)", style, justify="center")
     proven = scene.status.get("sign", {}).get("proven")
     state = "read back" if proven else "being written"
     return Panel(text, title="jackpot", subtitle=state, border_style="red", padding=(1, 2))
@@ -200,7 +201,9 @@ def _faces(hand: list[str | None] | None, dealt: bool) -> Text:
 
 
 def _news(scene: Scene) -> Panel:
-    text = Text("\n".join(scene.news) or "nothing has gone wrong yet", overflow="ellipsis", no_wrap=True)
+    text = Text(
+        "\n".join(map(visible, scene.news)) or "nothing has gone wrong yet", overflow="ellipsis", no_wrap=True
+    )
     text.highlight_regex(r"CS-\d\d[a-d]?", "yellow")
     return Panel(text, title="notes and irregularities", border_style="yellow", height=10)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -175,8 +176,7 @@ def reading(path: Path, application: int = APPLICATION_ID) -> Iterator[sqlite3.C
 
     Keep it short: while it lasts, the write-ahead log of the journal cannot be wrapped.
     """
-    if not path.is_file():
-        raise JournalError(f"{path}: there is no such file: name the journal file")
+    _require_file(path)
     try:
         connection = _connected(path)
     except sqlite3.Error as error:
@@ -188,6 +188,18 @@ def reading(path: Path, application: int = APPLICATION_ID) -> Iterator[sqlite3.C
             raise JournalError(f"{path}: {error}: {KEPT}") from None
         _lend_tables(connection, application)
         yield connection
+
+
+def _require_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise JournalError(f"{path}: there is no such file: name the journal file") from None
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}: name the journal file") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "no regular file, but a device, a pipe or a socket"
+        raise JournalError(f"{path}: is {kind}: name the journal file")
 
 
 def _lend_tables(connection: sqlite3.Connection, application: int) -> None:

@@ -21,6 +21,7 @@ COLUMNS: Final = (
     "table", "link", "age", "outbox", "pending", "last_seq",
     "contributions", "contributed", "awards", "awarded",
 )  # fmt: skip
+AMOUNTS: Final = ("contributed", "awarded")  # of them, in minor units
 
 
 def view(authority: Authority, pool: str, house: House, day: Plain | None = None) -> Plain:

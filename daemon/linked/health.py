@@ -62,6 +62,7 @@ def examine(wire: Wire, pool: str = "") -> Health:
     with wire.call() as connection:
         if connection.info.server_version < schema.OLDEST_SERVER:
             raise Refused("server", f"PostgreSQL {connection.info.server_version // 10000}, not 15 or newer")
+        schema.require(connection)
         due = [each.name for each in schema.missing(connection)]
         if due:
             raise Refused("schema", f"the database has not {', '.join(due)}: feltd link migrate")

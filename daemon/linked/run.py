@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, Literal, Protocol, TypeGuard, get_args
 
 from psycopg.conninfo import make_conninfo
 
@@ -23,6 +23,7 @@ from daemon.games.jackpot import AWARDED, Claim
 from daemon.games.linked import CLAIM, CONTRIBUTION, CORRECTION, RESERVE
 from daemon.linked.authority import Authority
 from daemon.linked.entries import AwardClaim, Balance, Decided, Entry, Refused, Unreachable, Won
+from daemon.linked.secret import password_of
 from daemon.log import Log
 from daemon.notify import notify
 
@@ -33,6 +34,8 @@ REPORT_EVERY: Final = 2.0  # s between what the floor is told
 FIRST_PAUSE: Final = 0.25  # s after a failure, doubled to the longest
 LONGEST_PAUSE: Final = 5.0
 REFUSED_PAUSE: Final = 15.0  # s: the authority will say the same again
+Said = Literal["linked", "no-authority", "no-table", "refused", "changed"]
+EVENTS: Final[tuple[str, ...]] = get_args(Said)  # of the log, one at a change (docs/logs.md)
 _CATEGORY: Final = {CLAIM + category.label: category for category in AWARDED}
 
 Tell = Callable[..., None]
@@ -185,7 +188,7 @@ class Link:
         self._apart = apart
         self._socket = socket
         self._connect = connect
-        self._tell = tell
+        self._log = tell
         self._stop = stop
         self._said = ""
         self._pause = FIRST_PAUSE
@@ -213,17 +216,17 @@ class Link:
             notify("WATCHDOG=1")
             self._stop.wait(max(0.0, began + self._apart - time.monotonic()))
 
-    def _wait(self, event: str, text: str, pause: float) -> None:
+    def _wait(self, event: Said, text: str, pause: float) -> None:
         """Longer each time, and not all links of a house at once."""
         self._say(event, text)
         notify("WATCHDOG=1")
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._stop.wait(pause * random.uniform(0.75, 1.25))
 
-    def _say(self, event: str, text: str) -> None:
+    def _say(self, event: Said, text: str) -> None:
         if (said := f"{event}: {text}") != self._said:
             self._said = said
-            self._tell(event, text=text)
+            self._log(event, text=text)
             notify(f"STATUS={said[:200]}")
 
 
@@ -233,11 +236,7 @@ def connector(linked: LinkedSettings) -> Callable[[], Authority]:
     def connect() -> Authority:
         dsn = linked.authority
         if linked.password is not None:
-            try:
-                secret = linked.password.read_text("utf-8").strip("\r\n")
-            except OSError as error:
-                raise Unreachable(f"{linked.password}: {error.strerror}") from None
-            dsn = make_conninfo(dsn, password=secret)
+            dsn = make_conninfo(dsn, password=password_of(linked.password))
         return Authority.connect(dsn, linked.terms.pool)
 
     return connect

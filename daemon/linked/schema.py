@@ -18,7 +18,8 @@ from psycopg.rows import TupleRow
 
 from daemon.games.jackpot import JackpotRules
 from daemon.linked.entries import Refused, canonical, fingerprint
-from daemon.linked.wire import Wire
+from daemon.linked.floor import STALE
+from daemon.linked.wire import NO_SCHEMA, Wire
 
 OLDEST_SERVER: Final = 150000  # PostgreSQL 15
 _LOCK: Final = 0x46454C54  # "FELT": two migrations at once wait for each other
@@ -63,9 +64,19 @@ def missing(connection: Connection[TupleRow]) -> list[Migration]:
     return [each for number, each in ours.items() if number not in there]
 
 
-def _applied(connection: Connection[TupleRow]) -> dict[int, tuple[str, str]]:
+def require(connection: Connection[TupleRow]) -> None:
+    """Raises Refused for a database that was never made one of linked pools."""
+    if not _is_there(connection):
+        raise Refused("no-schema", NO_SCHEMA)
+
+
+def _is_there(connection: Connection[TupleRow]) -> bool:
     row = connection.execute("SELECT to_regclass('linked.migrations') IS NOT NULL").fetchone()
-    if row is None or not row[0]:
+    return row is not None and bool(row[0])
+
+
+def _applied(connection: Connection[TupleRow]) -> dict[int, tuple[str, str]]:
+    if not _is_there(connection):
         return {}
     return {
         n: (name, sha)
@@ -94,6 +105,7 @@ def migrate(wire: Wire) -> list[str]:
 @contextmanager
 def _as_owner(wire: Wire) -> Iterator[Connection[TupleRow]]:
     with wire.call() as connection, connection.transaction():
+        require(connection)
         connection.execute("SET LOCAL ROLE feltd_owner")
         yield connection
 
@@ -149,10 +161,12 @@ def enrol(wire: Wire, pool: str, table: str, password: str = "", new_journal: bo
 
     With ``password`` the server gets only its SCRAM verifier; without one the role has to prove itself
     by certificate. Done again for a table of the pool it sets the password; with ``new_journal`` the
-    table's records count from its first again. Raises Refused.
+    table's records count from its first again. Raises Refused, also for a retired table without it: its
+    records would be booked twice.
     """
     role = role_of(table)
     with wire.call() as connection, connection.transaction():
+        require(connection)
         _make_role(connection, role, password)
         connection.execute("SET LOCAL ROLE feltd_owner")
         found = connection.execute(
@@ -160,11 +174,62 @@ def enrol(wire: Wire, pool: str, table: str, password: str = "", new_journal: bo
             " WHERE role_name = %s AND retired_at IS NULL",
             (role,),
         ).fetchone()
+        if found is None and not new_journal:
+            _require_nothing_booked(connection, table)
         if found is None or new_journal:
             connection.execute("SELECT linked.enrol(%s, %s, %s, %s)", (pool, table, role, new_journal))
         elif found[0] != pool:
             raise Refused("another-pool", f"table {table} is of the pool {found[0]}, not of {pool}")
     return role
+
+
+def _require_nothing_booked(connection: Connection[TupleRow], table: str) -> None:
+    query = "SELECT max(last_seq) FROM linked.tables WHERE name = %s AND role_name IS NOT NULL"
+    row = connection.execute(query, (table,)).fetchone()
+    if row is not None and row[0]:
+        text = (
+            f"table {table} is retired, and its records up to {row[0]} are booked: they would be booked twice"
+        )
+        raise Refused("retired", f"{text}. A table with a new journal is enrolled with --new-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A table that is out of its pool. ``now``: by this call. ``last_seq`` is the last record that is
+    booked, ``outbox`` and ``pending`` what its link told last, None for nothing."""
+
+    now: bool
+    last_seq: int
+    outbox: int | None
+    pending: int | None
+
+
+def retire(wire: Wire, pool: str, table: str) -> Retired:
+    """Take a table out of its pool for good: its link is refused, what is booked stays. Done again it
+    changes nothing. Raises Refused for a table that is none of the pool, and while its link is there."""
+    with _as_owner(wire) as connection:
+        found = connection.execute(
+            "SELECT t.table_id, t.retired_at IS NULL, t.last_seq, n.outbox, n.pending,"
+            " coalesce(n.at > clock_timestamp() - make_interval(secs => %s), false)"
+            " FROM linked.tables AS t JOIN linked.pools AS p USING (pool_id)"
+            " LEFT JOIN linked.presence AS n USING (table_id)"
+            " WHERE p.name = %s AND t.name = %s AND t.role_name IS NOT NULL"
+            " ORDER BY t.retired_at DESC NULLS FIRST LIMIT 1 FOR UPDATE OF t",
+            (STALE, pool, table),
+        ).fetchone()
+        if found is None:
+            raise Refused(
+                "not-enrolled", f"the pool {pool} has no table {table}: feltd link status has them all"
+            )
+        table_id, enrolled, last_seq, outbox, pending, there = found
+        if enrolled and there:
+            text = f"the link of table {table} is there: stop it, and wait {STALE:g} s"
+            raise Refused("linked", text)
+        if enrolled:
+            connection.execute(
+                "UPDATE linked.tables SET retired_at = clock_timestamp() WHERE table_id = %s", (table_id,)
+            )
+    return Retired(enrolled, last_seq, outbox, pending)
 
 
 def _make_role(connection: Connection[TupleRow], role: str, password: str) -> None:

@@ -32,6 +32,7 @@ _REFUSALS: Final = {
     "42501": "permission",
     "3F000": "no-schema",
 }
+NO_SCHEMA: Final = "the database has no linked pool: feltd link init comes first"
 # No answer, or one that may be another in a moment, such as that of a standby not promoted yet:
 # lost connections, rollbacks of the server's choice, no resources, shutdown, time limits.
 _UNREACHABLE: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
@@ -56,7 +57,8 @@ def answered() -> Iterator[None]:
         state = error.sqlstate or ""
         said = (error.diag.message_primary or str(error)).strip()
         if state in _REFUSALS:
-            raise Refused(_REFUSALS[state], said) from None
+            code = _REFUSALS[state]
+            raise Refused(code, NO_SCHEMA if code == "no-schema" else said) from None
         lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if state.startswith(_UNREACHABLE) or (lost and not state):
             raise Unreachable(said) from None

@@ -115,6 +115,8 @@ class Books:
 
     def closed_round(self, number: int | None) -> Plain | None:
         """The account of a closed round, None: of the newest one."""
+        if number is not None and number > END:  # SQLite has no such number
+            return None
         which = "ORDER BY id DESC LIMIT 1" if number is None else "WHERE id = ?"
         given, found = (() if number is None else (number,)), None
         with self._readable():

@@ -46,6 +46,9 @@ footer { margin-top: 24px; color: var(--dim); font-size: 12px }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact }
   tr { break-inside: avoid } thead { display: table-header-group } }
 """
+# By this a page of ours is known.
+BEGINS: Final = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="feltd report">"""
 NARROW: Final = 2  # columns: such a table shares its line with another one
 
 
@@ -58,8 +61,7 @@ def page(report: Report) -> str:
     told = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts(report)
     )
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{escape(title(report))}</title>
+    return f"""{BEGINS}<title>{escape(title(report))}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>
 <body><main>
 <header><h1>{escape(title(report))}</h1><div class="verdicts">{marks}</div></header>

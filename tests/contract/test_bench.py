@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from daemon.bench import checks, every, shoe
 from daemon.bench.checks import Check
+from daemon.bench.file import load as load_bench
 from daemon.bench.hands import (
     CLOSE_COVER,
     CUT_CARD,
@@ -35,11 +36,12 @@ from daemon.bench.hands import (
     SimulatorHands,
     find_control,
 )
-from daemon.bench.page import page
+from daemon.bench.page import BEGINS, page
 from daemon.bench.results import Cards, CheckResult, Latency, Outcome, Report
 from daemon.bench.run import CHECKS, Subject, accept
 from daemon.bench.terminal import Technician
 from daemon.cli import app
+from daemon.config import ConfigError
 from daemon.links.url import make_link
 from daemon.registry import known, protocol
 from daemon.simhost import ControlClient, control_beside
@@ -456,7 +458,17 @@ def test_the_command_finds_the_simulator_and_tells_one_json_object(
     assert told["latency_ms"]["n"] >= 73
     assert len(err.splitlines()) == len(CHECKS["shoe"])
     assert not re.search(r"\b([2-9JQKA]|10)[SHCD]\b", out + err)  # a sound deck names no card
+    assert html.read_text(encoding="utf-8").startswith(BEGINS)
     assert "SHOE0001" in html.read_text(encoding="utf-8")
+
+
+def test_a_report_goes_over_nothing_but_a_report(tmp_path: Path) -> None:
+    """And that is told before the device is tried for minutes."""
+    key = tmp_path / "journal.key"
+    key.write_bytes(bytes(32))
+    code, out, err = bench("shoe", "--protocol", "fdp", "--link", "x.tty", "--report", str(key))
+    assert (code, "was not written by this command, and is kept" in err, out) == (1, True, "")
+    assert key.read_bytes() == bytes(32)
 
 
 def test_without_hands_what_needs_none_is_run(simulate: Simulate, tmp_path: Path) -> None:
@@ -599,6 +611,22 @@ def test_the_suite_checks_every_device_of_a_bench(simulate: Simulate, tmp_path: 
     assert "1 failed" in out
     assert "2 skipped" in out
     assert "gone is broken: identity: not ready within 8 s: absent" in out
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "deep", "long"])
+def test_a_file_that_cannot_be_a_bench_is_a_sentence(kind: str, tmp_path: Path) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "bench.toml"
+    if kind == "pipe":
+        os.mkfifo(path)  # and nobody ever writes it
+    elif kind == "deep":
+        path.write_text(f"a = {'[' * 20_000}")
+    elif kind == "long":
+        path.write_text("[bench]\n" + "#\n" * 2**20)
+    result = CliRunner().invoke(app, ["check", str(path)])
+    assert result.exit_code == 78
+    assert result.stdout.startswith(f"{path}: cannot be read: ")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_bench(path)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ class Place:
         secret = self.folder / "password"
         dsn = house.dsn(house.enrol(name))
         secret.write_text(re.search(r"password='([^']*)'", dsn)[1] + "\n")  # type: ignore[index]
+        secret.chmod(0o600)
         text = configuration(self.name, house.pool, max_age, re.sub(r"password='[^']*'", "", dsn))
         (self.folder / "feltd.toml").write_text(f'{text}password = "password"\n')
         self.client = Client(self.folder / "feltd.sock")

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from daemon.cli import app
+from daemon.cli.link import NAME
 from daemon.games.hands import Category
 from daemon.linked import health, schema
 from daemon.linked.authority import Authority
@@ -190,10 +191,124 @@ def test_a_schema_of_another_program_is_refused(database: Database, statement: s
         assert sentence in result.output
 
 
-def test_a_database_without_the_schema_is_told_what_is_missing(database: Database) -> None:
-    result = database.link("check")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check",),
+        ("status", "--pool", "main"),
+        ("rules", "--config", str(CARIBBEAN), "--pool", "main"),
+        ("enrol", "CS-1", "--pool", "main"),
+        ("retire", "CS-1", "--pool", "main"),
+    ],
+)
+def test_a_database_without_the_schema_says_what_comes_first(
+    database: Database, words: tuple[str, ...]
+) -> None:
+    result = database.link(*words, said=f"{PASSWORD}\n")
     assert result.exit_code == 1
-    assert "the database has not 001_roles.sql, 002_ledger.sql" in result.output
+    assert "the database has no linked pool: feltd link init comes first" in result.output
+
+
+def test_a_link_is_told_the_same_as_the_code_no_schema(database: Database) -> None:
+    with Authority.connect(database.dsn, "main") as link, pytest.raises(Refused, match="link init") as told:
+        link.join("CS-1", CURRENCY, "x")
+    assert told.value.code == "no-schema"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("init", "--config", str(CARIBBEAN), "--pool", "bad pool"),
+        ("rules", "--config", str(CARIBBEAN), "--pool", "bad pool"),
+        ("check", "--pool", "bad pool"),
+        ("status", "--pool", "bad pool"),
+        ("enrol", "CS 3", "--pool", "main"),
+        ("enrol", "CS-3", "--pool", "x" * 33),
+        ("retire", "é", "--pool", "main"),
+    ],
+)
+def test_a_name_that_is_none_is_wrong_usage(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(app, ["link", *words], env={"COLUMNS": "250"})
+    assert result.exit_code == 2
+    assert "at most 32 letters, digits, - and _" in result.output
+
+
+def test_names_are_those_that_the_database_takes() -> None:
+    constraint = re.search(r"name_of_ours AS text CHECK \(VALUE ~ '\^(.*)\$'\)", schema.shipped()[1].text)
+    assert constraint is not None
+    assert constraint[1] == NAME.pattern
+
+
+# --- tables that leave ---------------------------------------------------------------------------------
+
+
+def retired(house: House, table: str) -> schema.Retired:
+    return schema.retire(house.admin, house.pool, table)
+
+
+def test_a_retired_table_is_refused_and_what_it_booked_stays(house: House) -> None:
+    own, other = house.table("1"), house.table("2")
+    own.contribute(710, reserve=50)
+    other.contribute(5)
+    before = house.balance
+    assert retired(house, own.name) == schema.Retired(True, own.seq, None, None)
+    assert retired(house, own.name) == schema.Retired(False, own.seq, None, None)
+    with pytest.raises(Refused, match="no table is enrolled") as told:
+        own.authority.join(own.name, CURRENCY, fingerprint(JACKPOT))
+    assert told.value.code == "not-enrolled"
+    with pytest.raises(Refused, match="no table is enrolled"):
+        own.contribute(1)
+    assert (house.balance, house.problems()) == (before, [])
+    assert [row.table for row in house.floor.overview()] == [other.name]
+    other.contribute(7)
+    assert house.balance == before + 7
+
+
+def test_a_table_whose_link_is_there_does_not_retire(house: House) -> None:
+    own = house.table("1")
+    own.authority.report(3, 1)
+    with pytest.raises(Refused, match=r"the link of table .* is there: stop it, and wait 10 s") as told:
+        retired(house, own.name)
+    assert told.value.code == "linked"
+    own.contribute(1)
+    house.server.sql("UPDATE linked.presence SET at = at - interval '11 seconds'")
+    assert retired(house, own.name) == schema.Retired(True, own.seq, 3, 1)
+
+
+def test_a_mistyped_table_retires_and_its_name_is_free(house: House) -> None:
+    role = house.enrol("wrong")
+    assert retired(house, house.name("wrong")).now
+    assert house.enrol("wrong") == role
+    with pytest.raises(Refused, match="has no table nobody"):
+        retired(house, "nobody")
+    with pytest.raises(Refused, match="has no table house"):
+        retired(house, "house")
+
+
+def test_a_table_that_had_booked_comes_back_with_a_new_journal_only(house: House) -> None:
+    own = house.table("1")
+    own.contribute(710)
+    retired(house, own.name)
+    with pytest.raises(Refused, match=f"records up to {own.seq} are booked.*--new-journal"):
+        house.enrol("1")
+    schema.enrol(house.admin, house.pool, own.name, PASSWORD, new_journal=True)
+    joined = own.authority.join(own.name, CURRENCY, fingerprint(JACKPOT))
+    assert joined.last_seq == 0
+    assert house.problems() == []
+
+
+def test_the_command_says_what_became_of_a_table(database: Database) -> None:
+    init(database)
+    database.told("enrol", "CS-1", "--pool", "main", "--certificate")
+    told = database.told("retire", "CS-1", "--pool", "main")
+    assert told == {
+        "table": "CS-1", "pool": "main", "now": True, "last_seq": 0, "outbox": None, "pending": None,
+    }  # fmt: skip
+    result = database.link("retire", "CS-1", "--pool", "main")
+    assert (result.exit_code, result.output) == (0, "table CS-1 was retired before, booked up to record 0\n")
+    result = database.link("retire", "CS-9", "--pool", "main")
+    assert result.exit_code == 1
+    assert "the pool main has no table CS-9: feltd link status has them all" in result.output
 
 
 def test_a_migration_is_there_whole_or_not_at_all(

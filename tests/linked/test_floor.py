@@ -99,6 +99,8 @@ def test_people_read_it_and_take_it_away(played: House, tmp_path: Path) -> None:
     assert found.exit_code == 0
     assert "to the unit" in found.stdout
     assert played.name("2") in found.stdout
+    row = next(each for each in found.stdout.splitlines() if played.name("1") in each).split("│")
+    assert [each.strip() for each in row[-5:-1]] == ["2", "15.20", "1", "500.00"]
     with (tmp_path / "day.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert rows[-1]["kind"] == "sum"

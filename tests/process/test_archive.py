@@ -19,6 +19,7 @@ from random import Random
 import pytest
 
 from daemon import audit
+from daemon.anchor import Anchor
 from daemon.audit import ArchiveWatch, export, verify, verify_archives, verify_open
 from daemon.audit.rows import Files
 from daemon.build import build_table
@@ -129,6 +130,16 @@ def test_both_are_verified_and_say_the_same(plain: Settings, archived: Settings)
 
 def test_a_start_sees_the_same_without_reading_archives(archived: Settings) -> None:
     assert verify_open(archived.journal) == verify(archived.journal)
+
+
+def test_a_quick_look_compares_an_anchor_in_an_archive(archived: Settings) -> None:
+    with reading(archived.journal) as connection:
+        part = archive.manifest(connection)[1]
+    assert verify_open(archived.journal, (Anchor(part.last, part.hash),))["verified"]
+    for seq in (part.first, part.last):
+        errors = verify_open(archived.journal, (Anchor(seq, bytes(32)),))["errors"]
+        assert [error.partition(":")[0] for error in errors] == [f"record {seq}"]
+        assert "written anew" in errors[0]
 
 
 def test_an_outside_verifier_reads_archives_in_the_export(archived: Settings) -> None:

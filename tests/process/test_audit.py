@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -183,8 +184,10 @@ def test_a_canonical_export_needs_the_right_key(kept: Recorded, tmp_path: Path) 
     with pytest.raises(JournalError, match="key"):
         export(kept.path, io.BytesIO(), canonical=True)
     create_key(tmp_path / "other.key")
-    with pytest.raises(SealError, match="did not seal"):
-        export(kept.path, io.BytesIO(), canonical=True, key=tmp_path / "other.key")
+    out = io.BytesIO()
+    with pytest.raises(SealError, match=r"other\.key did not seal record .* newest copy of"):
+        export(kept.path, out, canonical=True, key=tmp_path / "other.key")
+    assert out.getvalue() == b""  # not half of it
 
 
 def test_no_face_is_in_the_file_its_log_or_the_export(tmp_path: Path) -> None:
@@ -532,6 +535,25 @@ def test_what_the_key_s_holder_rewrites_is_found_by_a_kept_anchor(
         verifier.verify(lines, [(anchor.seq, anchor.hash.hex())])
 
 
+def test_anchor_0_is_the_header(copy: Path, exported: bytes) -> None:
+    header = Anchor(0, hashlib.sha256(HEADER).digest())
+    for anchor, holds in ((header, True), (Anchor(0, bytes(32)), False)):
+        assert verify(copy, (anchor,))["verified"] == holds
+        assert audit.verify_open(copy, (anchor,))["verified"] == holds
+        assert (alone(exported, "--anchor", str(anchor)).returncode == 0) == holds
+    assert "anchor 0 is the header's hash" in verify(copy, (Anchor(0, bytes(32)),))["errors"][0]
+
+
+def test_two_anchors_of_one_record_are_both_compared(copy: Path) -> None:
+    """Of the last record, too, which the file of the head names."""
+    found = verify(copy)
+    sound = Anchor(found["inputs"], bytes.fromhex(found["head"]))
+    copy.with_name("copy.db.head").write_text(str(sound))
+    for anchors in ((sound, Anchor(sound.seq, bytes(32))), (Anchor(sound.seq, bytes(32)), sound)):
+        assert "written anew" in verify(copy, anchors)["errors"][0]
+    assert verify(copy, (sound, sound))["verified"]
+
+
 def test_a_tail_cut_off_is_found_by_a_kept_anchor(copy: Path, exported: bytes) -> None:
     found = verify(copy)
     anchor = Anchor(found["inputs"], bytes.fromhex(found["head"]))
@@ -667,8 +689,18 @@ def test_damaged_pages_are_reported(copy: Path) -> None:
     assert unseen < 40
 
 
-@pytest.mark.parametrize("name", ["missing.db", "folder"])
-def test_a_path_without_a_journal_is_reported(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("missing.db", "there is no such file"),
+        ("folder", "is a folder"),
+        ("pipe", "is no regular file, but a device, a pipe or a socket"),
+        ("/dev/null", "is no regular file, but a device, a pipe or a socket"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_a_path_without_a_journal_is_reported(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder").mkdir()
-    assert "no such file" in verify(tmp_path / name)["errors"][0]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
+    os.mkfifo(tmp_path / "pipe")
+    assert verify(tmp_path / name)["errors"] == [f"{tmp_path / name}: {said}: name the journal file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pipe"]

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from typer.testing import CliRunner
 
 from daemon import backup as backups
 from daemon.anchor import Anchor
 from daemon.audit import verify, verify_open
 from daemon.backup import backup, restore
+from daemon.cli import app
 from daemon.config import Settings
 from daemon.journal import (
     Entry,
@@ -276,6 +278,106 @@ def test_what_is_not_a_former_copy_is_never_replaced(journal: Path, target: Path
     assert (target.read_bytes() if target.exists() else b"") == before
 
 
+@pytest.mark.parametrize("kind", ["key", "configuration", "empty", "folder", "archive"])
+def test_a_file_that_is_no_journal_is_kept(journal: Path, target: Path, kind: str) -> None:
+    if kind == "folder":
+        target.mkdir()
+    elif kind == "archive":
+        shutil.copy(max(folder_of(journal).iterdir()), target)
+    else:
+        name = {"key": "journal.key", "configuration": "feltd.toml"}.get(kind)
+        target.write_bytes(journal.with_name(name).read_bytes() if name else b"")
+    before = files(target.parent)
+    with pytest.raises(JournalError, match="is kept"):
+        backup(journal, target)
+    assert (files(target.parent), target.exists()) == (before, True)
+
+
+def test_a_journal_that_has_more_than_its_copy_is_not_replaced_by_it(
+    lost: tuple[Path, int, int], target: Path
+) -> None:
+    """The arguments are swapped."""
+    journal, copied, last = lost
+    before = files(journal.parent)
+    with pytest.raises(JournalError) as caught:
+        backup(target, journal)
+    assert str(caught.value) == (
+        f"{journal} has {last} records, and {target} has {copied}: it is no copy of that, and is kept: "
+        "name the journal first and its copy second, or another file; a copy is put back by restore"
+    )
+    assert files(journal.parent) == before
+
+
+def test_a_journal_that_went_on_without_the_other_is_not_replaced(
+    lost: tuple[Path, int, int], target: Path, tmp_path: Path
+) -> None:
+    """Both have records that the other has not; the source has more of them, or as many."""
+    journal, copied, last = lost
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "journal.db"
+    restore(target, other)
+    shutil.copy2(journal.with_name("journal.key"), other.with_name("journal.key"))
+    with closing(opened(other)) as writer:
+        write(writer, 7, snapshot=True)
+    before = files(other.parent)
+    said = f"has {copied + 7} records and .* has {last}, and record {copied + 7} is another in each"
+    with pytest.raises(JournalError, match=said):
+        backup(journal, other)
+    assert files(other.parent) == before
+
+
+def test_a_journal_that_has_gone_still_keeps_its_place_by_its_head(
+    lost: tuple[Path, int, int], target: Path
+) -> None:
+    journal, copied, last = lost
+    journal.unlink()
+    before = files(journal.parent)
+    with pytest.raises(JournalError, match=f"has {last} records, and .* has {copied}: it is no copy"):
+        backup(target, journal)
+    assert files(journal.parent) == before
+
+
+def test_a_journal_that_a_daemon_has_is_not_a_place_for_a_copy(journal: Path, target: Path) -> None:
+    backup(journal, target)
+    with sole_owner(journal.with_name("journal.db.lock")):
+        before = files(journal.parent)
+        with pytest.raises(JournalError, match=f"pid {os.getpid()}.: name the journal first"):
+            backup(target, journal)
+        assert files(journal.parent) == before
+        backup(journal, target)  # the right way round it is copied as ever
+
+
+def test_a_journal_with_a_log_is_not_a_copy(journal: Path, target: Path) -> None:
+    """What is in the log of a table that crashed would be played into the copy."""
+    with closing(opened(journal)) as writer:
+        write(writer, 5)
+        shutil.copy2(journal, target)
+        shutil.copy2(f"{journal}-wal", f"{target}-wal")
+    before = files(target.parent)
+    with pytest.raises(JournalError, match=r"journal.db-wal: is there, so .* is a table's journal"):
+        backup(journal, target)
+    assert files(target.parent) == before
+
+
+def test_a_copy_that_lost_an_archive_is_made_whole_again(journal: Path, target: Path) -> None:
+    backup(journal, target)
+    min(folder_of(target).iterdir()).unlink()
+    backup(journal, target)
+    assert verify(target)["verified"]
+
+
+def test_an_archive_of_another_journal_is_kept(journal: Path, target: Path) -> None:
+    backup(journal, target)
+    target.unlink()
+    oldest = min(folder_of(target).iterdir())
+    _sql(oldest, "UPDATE meta SET value = x'7b7d' WHERE key = 'header'")
+    _sql(oldest, "DELETE FROM records WHERE seq > 5")
+    before = files(target.parent)
+    with pytest.raises(JournalError, match="is of another journal, and is kept"):
+        backup(journal, target)
+    assert {name: files(target.parent)[name] for name in before} == before
+
+
 # --- restore ---------------------------------------------------------------------------------------
 
 
@@ -523,9 +625,11 @@ def test_the_commands_at_a_table_that_plays(
     assert (code, found["verified"], found["inputs"]) == (0, True, copied["records"])
     code, found = feltd("verify", target, "--quick", "--anchor", f"{copied['records'] + 1}:{'0' * 64}")
     assert (code, found["verified"]) == (1, False)
-    code, refused = feltd("restore", target, journal)
-    assert code == 1
-    assert f"pid {playing.pid}" in refused["error"]
+    for words in (("restore", target, journal), ("backup", target, journal)):
+        before = digest(journal)
+        code, refused = feltd(*words)
+        assert (code, digest(journal)) == (1, before)
+        assert f"pid {playing.pid}" in refused["error"]
 
 
 def test_the_way_back_on_the_command_line(lost: tuple[Path, int, int], target: Path) -> None:
@@ -535,6 +639,16 @@ def test_the_way_back_on_the_command_line(lost: tuple[Path, int, int], target: P
     assert (code, done["missing"]) == (0, {"first": copied + 1, "last": last + 5})
     code, refused = feltd("backup", journal, target.parent)
     assert (code, "error" in refused) == (1, True)
+    for words, said in (
+        (["--anchor", f"{last + 5}:{'0' * 64}"], f"records {copied + 1} to {last + 5}"),
+        (["--anchor", "0:" + "0" * 64], None),
+        ([], f"records from {copied + 1} on, nobody knows how many"),
+    ):
+        _zero_header(journal)
+        done_now = CliRunner().invoke(app, ["journal", "restore", str(target), str(journal), *words])
+        assert done_now.exit_code == (0 if said else 1)
+        assert said is None or f"missing: {said}\n" in done_now.stdout
+    restore(target, journal)
     done_again = subprocess.run(
         [sys.executable, "-m", "daemon", "journal", "restore", str(target), str(journal), "--anchor", "x"],
         env=os.environ | {"PYTHONPATH": str(ROOT)},

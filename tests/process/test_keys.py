@@ -71,6 +71,11 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def names(folder: Path) -> list[str]:
+    """What is in a folder, but what SQLite makes for readers."""
+    return sorted(name for name in os.listdir(folder) if not name.endswith(("-wal", "-shm")))
+
+
 # --- a new key from now on -----------------------------------------------------------------------------
 
 
@@ -94,12 +99,11 @@ def test_from_now_on_a_new_key_seals_and_the_old_one_still_opens(diary: Diary) -
     found = verify(diary.path)
     assert (found["verified"], found["signer"]) == (True, Sealer(old).signer.public)
     new = diary.key.read_bytes()[KEY_BYTES:]
-    with pytest.raises(
-        SealError, match=f"record {diary.seq - 1}"
-    ):  # the old key alone does not open the new seals
-        export(diary.path, io.BytesIO(), canonical=True, key=alone(diary, old))
-    with pytest.raises(SealError):  # nor the new one alone the old
-        export(diary.path, io.BytesIO(), canonical=True, key=alone(diary, new))
+    for key in (old, new):  # the old one alone does not open the new seals, nor the new one alone the old
+        out = io.BytesIO()
+        with pytest.raises(SealError, match=r"did not seal record [0-9]+ of .*: give the newest copy"):
+            export(diary.path, out, canonical=True, key=alone(diary, key))
+        assert out.getvalue() == b""  # not one line before
 
 
 def alone(diary: Diary, key: bytes) -> Path:
@@ -186,6 +190,24 @@ def test_a_key_file_has_an_end(tmp_path: Path) -> None:
     for content in (b"", bytes(31), bytes(33), bytes(KEY_BYTES * (MOST_KEYS + 1))):
         with pytest.raises(SealError, match="a sealing key has 32 bytes"):
             Sealer(content)
+
+
+@pytest.mark.parametrize("kind", ["device", "folder", "pipe", "long", "text"])
+@pytest.mark.parametrize("call", ["rotate", "begin"])
+def test_what_is_no_key_file_is_refused_and_stays(diary: Diary, tmp_path: Path, kind: str, call: str) -> None:
+    other = Path("/dev/zero") if kind == "device" else tmp_path / "other"
+    if kind == "folder":
+        other.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(other, 0o600)  # and nobody ever writes it
+    elif kind != "device":
+        other.write_text(DEMO.read_text() if kind == "text" else "x" * KEY_BYTES * (MOST_KEYS + 1))
+        other.chmod(0o600)
+    before = names(tmp_path)
+    with pytest.raises(SealError, match=f"^{other}: "):
+        rotate(diary.path, other) if call == "rotate" else begin_anew(diary.path, other, WHY)
+    assert names(tmp_path) == before
+    assert begin_anew(diary.path, diary.key, WHY)["key"] == str(diary.key)
 
 
 class CutOff(BaseException):
@@ -348,6 +370,50 @@ def test_a_key_that_somebody_saw_is_kept_beside_its_journal(house: Settings) -> 
     assert house.key.read_bytes() != old
     with closing(open_journal(closed, load_key(kept))):  # it still opens what it sealed
         pass
+
+
+def test_another_table_s_key_is_not_moved_away(house: Settings, tmp_path: Path) -> None:
+    create_key(tmp_path / "other.key")
+    before = names(tmp_path)
+    with pytest.raises(SealError, match=r"not the one that signs .*: another table may need it"):
+        begin_anew(house.journal, tmp_path / "other.key", WHY)
+    assert names(tmp_path) == before
+    house.key.unlink()  # lost, and another one was put in its place: that is moved away first
+    (tmp_path / "other.key").rename(house.key)
+    with pytest.raises(SealError, match="if that is lost, move this one away first"):
+        begin_anew(house.journal, house.key, WHY)
+    house.key.rename(tmp_path / "other.key")
+    begin_anew(house.journal, house.key, WHY)
+
+
+def test_the_journal_is_not_its_own_key(house: Settings, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(house.journal)
+    before = names(tmp_path)
+    for key in (house.journal, tmp_path / "link"):
+        with pytest.raises(JournalError, match="is the journal itself"):
+            begin_anew(house.journal, key, WHY)
+    assert names(tmp_path) == before
+
+
+def test_a_beginning_that_was_cut_off_with_another_key_is_not_in_the_way(
+    house: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call named the wrong file; what it left must not be taken for ready."""
+    old = house.key.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(keys, "_swap_key", cut_off)
+        with pytest.raises(CutOff):
+            begin_anew(house.journal, tmp_path / "jurnal.key", WHY)
+    begin_anew(house.journal, house.key, WHY)
+    assert house.key.read_bytes() != old
+    with closing(started(house)) as journal:
+        assert journal.next_seq == 1
+
+
+def test_what_lies_in_the_new_journal_s_place_is_made_anew(house: Settings) -> None:
+    house.journal.with_name(f".{house.journal.name}.next").write_bytes(bytes(KEY_BYTES))
+    begin_anew(house.journal, house.key, WHY)
+    assert verify(house.journal)["verified"]
 
 
 def test_archives_go_with_their_journal(tmp_path: Path) -> None:
@@ -533,3 +599,5 @@ def test_the_commands_tell_what_they_did(house: Settings) -> None:
     assert feltd("begin-anew", *files)[0] == 2
     house.key.unlink()
     assert feltd("rotate-key", *files)[0] == 1
+    for words in (("rotate-key",), ("begin-anew", "--why", WHY)):
+        assert feltd(*words, "", files[1])[0] == feltd(*words, files[0], "")[0] == 2

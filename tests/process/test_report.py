@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,9 +24,10 @@ from daemon.games.hands import Category
 from daemon.games.jackpot import Award
 from daemon.games.linked import AwardDecided, PoolSeen
 from daemon.house import House
-from daemon.journal import JournalError, folder_of, link_hash
+from daemon.journal import JournalError, folder_of, head_path, link_hash
 from daemon.records import Plain, decode, encode
 from daemon.report import NoSuchDay, Report, page, report, story
+from daemon.report.page import BEGINS
 from daemon.simulate import SimulateOptions
 from daemon.simulate import run as simulate
 from daemon.table import LinkChanged
@@ -604,6 +606,56 @@ def test_the_command_tells_json_text_and_paper(diary: Diary, tmp_path: Path) -> 
     assert "Reconciled to the unit" in out
     assert "Jackpot pool" in out
     assert (tmp_path / "day.html").read_text().startswith("<!DOCTYPE html>")
+    (tmp_path / "day.html").write_text(BEGINS + "of yesterday")
+    assert feltd(*words, "--html", str(tmp_path / "day.html"))[0] == 0
+    assert "Jackpot pool" in (tmp_path / "day.html").read_text()
+
+
+@pytest.mark.parametrize("kind", ["journal", "head", "key", "configuration", "link", "page", "log"])
+def test_a_page_goes_over_nothing_but_a_page(diary: Diary, tmp_path: Path, kind: str) -> None:
+    an_evening(diary)
+    names = {"journal": diary.path, "key": diary.key, "head": head_path(diary.path)}
+    html = names.get(kind, tmp_path / "there")
+    if kind == "configuration":
+        html.write_text(bulk.DEMO.read_text())
+    elif kind == "link":
+        html.symlink_to(diary.path)
+    elif kind == "page":
+        html.write_text("<!DOCTYPE html>\n<html><title>somebody else's</title></html>\n")
+    elif kind == "log":
+        html = tmp_path / "other.db-wal"  # at rest it may be empty, and is no less a journal's
+        html.touch()
+    before = html.read_bytes(), sorted(tmp_path.iterdir())
+    done = CliRunner().invoke(
+        app, ["report", "--day", "2026-01-01", "--journal", str(diary.path), "--html", str(html)]
+    )
+    assert (done.exit_code, "was not written by this command, and is kept" in done.stderr) == (1, True)
+    assert (html.read_bytes(), sorted(tmp_path.iterdir())) == before
+
+
+def test_a_page_goes_into_an_empty_file(diary: Diary, tmp_path: Path) -> None:
+    """One that was made to have a name, as by mktemp."""
+    an_evening(diary)
+    html = tmp_path / "made"
+    html.touch()
+    assert feltd("report", "--day", "2026-01-01", "--journal", str(diary.path), "--html", str(html))[0] == 0
+    assert html.read_text().startswith(BEGINS)
+
+
+def test_a_page_that_does_not_fit_leaves_the_last_one(
+    diary: Diary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    an_evening(diary)
+    html = tmp_path / "day.html"
+    html.write_text(BEGINS + "of yesterday")
+    names = sorted(tmp_path.iterdir())
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    code, _ = feltd("report", "--day", "2026-01-01", "--journal", str(diary.path), "--html", str(html))
+    assert (code, html.read_text(), sorted(tmp_path.iterdir())) == (1, BEGINS + "of yesterday", names)
 
 
 def test_a_difference_is_exit_1(diary: Diary) -> None:
@@ -629,3 +681,5 @@ def test_the_configuration_has_zone_and_shifts(archived: Settings, tmp_path: Pat
     assert feltd(*words, "--shift", "second")[0] == 1
     assert feltd(*words[:2], "2026-13-01", *words[3:])[0] == 2
     assert feltd("report", "--day", "2026-01-02", "--journal", str(tmp_path / "none.db"))[0] == 1
+    assert feltd("report", "--day", "2026-01-02", "--journal", "")[0] == 2
+    assert feltd(*words, "--html", "")[0] == 2

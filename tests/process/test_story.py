@@ -151,7 +151,7 @@ def test_betting_that_came_to_nothing_was_no_round(diary: Diary) -> None:
 def test_a_round_that_there_is_not_is_refused(diary: Diary) -> None:
     diary.bets(1)
     diary.play({1: "2S 3S 5H 7C 8D"}, "QD JC 9H 6D 3H")
-    for number in (2, 99):
+    for number in (2, 99, 10**27):
         with pytest.raises(NoSuchRound, match=f"there is no round {number}: the newest is 1"):
             of(diary, number)
 
@@ -241,7 +241,9 @@ def test_the_command_tells_a_round_for_people_and_for_programs(
         (("--round", "first"), 2),
         (("--round", "0"), 2),
         (("--round", "7", "--journal", "JOURNAL"), 1),
+        (("--round", "999999999999999999999999999", "--journal", "JOURNAL"), 1),
         (("--round", "1", "--journal", "none.db"), 1),
+        (("--round", "1", "--journal", ""), 2),
         (("--round", "1", "--socket", "none.sock"), 1),
     ],
 )

@@ -65,6 +65,8 @@ class Verifier:
         self.signer = None
         self.anchors = 0
         self.kept = dict(kept)
+        told = self.kept.pop(0, self.head.hex())  # number 0 is the header
+        expect(told == self.head.hex(), f"the header's hash that was kept is {told}: this is another journal")
 
     def take(self, raw):
         line = parse(raw)

@@ -10,10 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from daemon import simulate
 from daemon.audit import export, verify
 from daemon.build import build_table
+from daemon.cli import app
 from daemon.config import ConfigError
 from daemon.games.jackpot import Meter
 from daemon.journal import MemoryJournal
@@ -92,6 +94,15 @@ def test_a_journal_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         simulated(rounds=1, journal=file)
     assert not key_path(file).exists()
+
+
+@pytest.mark.parametrize(("name", "code"), [("none/evening.db", 1), ("", 2)])
+def test_a_place_without_a_folder_is_a_sentence(name: str, code: int, tmp_path: Path) -> None:
+    place = str(tmp_path / name) if name else ""
+    done = CliRunner().invoke(app, ["simulate", "--rounds", "1", "--journal", place])
+    assert (done.exit_code, list(tmp_path.iterdir())) == (code, [])
+    said = f"feltd: {place}: there is no folder {tmp_path / 'none'}: make it" if name else "names no file"
+    assert said in done.stderr
 
 
 def test_progress_tells_every_round() -> None:

@@ -93,7 +93,8 @@ def test_a_text_with_control_characters_is_refused(odd: str, tmp_path: Path) -> 
 
     async def story(api: Api, stage: Stage) -> None:
         await accepted(api, "open-table")
-        is_problem(await api.post("/acts/breach", json={"args": {"text": odd}}), 422)
+        document = is_problem(await api.post("/acts/breach", json={"args": {"text": odd}}), 422)
+        assert document["detail"] == "args.text: must be one line without control characters"
         is_problem(await api.post("/acts/shuffle", json={"by": odd}), 422)
         await accepted(api, "breach", text="賭枱, zwölf, ñandú 🂡")
 

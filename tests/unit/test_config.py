@@ -146,13 +146,15 @@ WRONG: list[tuple[str, str, str]] = [
     (
         'id = "demo"',
         'id = "a b"',
-        "table.id: has a character that is not allowed, or too many, not 'a b'",
+        "table.id: has a character that is not allowed: ' ' in 'a b'",
     ),
     (
         'currency = "$"',
         'currency = "€"',
-        "rules.currency: has a character that is not allowed, or too many, not '€'",
+        "rules.currency: has a character that is not allowed: '€' in '€'",
     ),
+    ('id = "demo"', 'id = "-x"', "table.id: must be of the form ^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$, not '-x'"),
+    ('currency = "$"', 'currency = "MOP$$"', "rules.currency: must be of the form ^[ -~]{0,4}$, not 'MOP$$'"),
     (
         '"71/100"',
         "0.71",
@@ -269,6 +271,12 @@ def test_a_pipe_is_no_configuration(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     assert problems(path) == ["cannot be read: not a regular file"]
+
+
+def test_a_byte_order_mark_at_the_beginning_is_no_mistake(write: Write) -> None:
+    path = write(("ante_min = 5_000", "ante_min = 5_000"))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load(path).table_id == "demo"
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:

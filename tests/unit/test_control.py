@@ -471,3 +471,40 @@ def test_a_game_without_a_pool_is_seen_too(path: str, tmp_path: Path) -> None:
         assert response.status_code == 200, response.text
 
     played(tmp_path, story, config=DEMO.with_name("five-card.toml"))
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"args": {"text": "x" * 501}}, "args.text: must have at most 500 characters"),
+        ({"args": {"box": 1.5}}, "args.box: must be text or a whole number"),
+        ({"args": {"box": 10**18}}, f"args.box: must be less than {10**18}"),
+        ({"args": {"Box": 1}}, "args.Box: the name must be of the form ^[a-z][a-z0-9_-]{0,31}$"),
+        ({"args": []}, "args: must be an object"),
+        ({"by": "x" * 65}, "by: must have at most 64 characters"),
+        ({"second": {"name": 1}}, "second.name: must be text; second.pin: is missing"),
+        ({"replaces": -1}, "replaces: must be 0 or more"),
+        ({"arg": {}}, "arg: is no field of this request"),
+    ],
+)
+def test_a_request_of_another_form_is_told_the_field_and_what_is_allowed(
+    body: dict[str, object], detail: str, tmp_path: Path
+) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        document = is_problem(await api.post("/acts/misdeal", json=body), 422)
+        assert document["detail"] == detail
+
+    played(tmp_path, story)
+
+
+def test_a_question_of_another_form_is_told_where(tmp_path: Path) -> None:
+    async def story(api: Api, stage: Stage) -> None:
+        document = is_problem(await api.get("/rounds", params={"last": "many"}), 422)
+        assert document["detail"] == "query.last: must be a whole number"
+        document = is_problem(await api.post("/acts/Misdeal", json={}), 422)
+        assert document["detail"] == "path.name: must be of the form ^[a-z][a-z0-9-]{0,47}$"
+        as_json = {"content-type": "application/json"}
+        document = is_problem(await api.post("/acts/misdeal", content="{", headers=as_json), 422)
+        assert document["detail"].startswith("body: is no JSON: ")
+
+    played(tmp_path, story)
