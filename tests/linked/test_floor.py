@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from subprocess import PIPE
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -22,6 +25,7 @@ from daemon.linked.floor import books, view
 from daemon.linked.floor_page import Floor, create_app
 from tests.linked.house import House
 
+ROOT: Final = Path(__file__).parents[2]
 DAY = timedelta(days=1)
 WIDE = {"COLUMNS": "250"}
 
@@ -171,3 +175,25 @@ def test_an_authority_that_does_not_answer_is_said(played: House) -> None:
     (answer,) = asked(played, "/floor.json", dead=True)
     assert answer.status_code == 502
     assert answer.json()["title"] == "The authority does not answer"
+
+
+def test_the_command_serves_it_until_it_is_told_to_end(played: House) -> None:
+    words = ("link", "floor", "--dsn", dsn(played), "--pool", played.pool, "--listen", "127.0.0.1:0")
+    process = subprocess.Popen([sys.executable, "-m", "daemon", *words], cwd=ROOT, stderr=PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        told = httpx.get(f"{url}floor.json", timeout=20).json()
+        assert (told["pool"], told["now"]) == (played.pool, played.balance)
+        assert httpx.get(f"{url}floor.json", headers={"Host": "elsewhere"}, timeout=20).status_code == 403
+        process.terminate()
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_command_does_not_listen_to_the_network_by_itself(played: House) -> None:
+    words = ("link", "floor", "--dsn", dsn(played), "--pool", played.pool, "--listen", "0.0.0.0:0")
+    found = CliRunner().invoke(app, words)
+    assert (found.exit_code, "--public" in found.stderr) == (1, True)
