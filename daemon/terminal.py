@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,7 +10,7 @@ from typing import Final
 
 from rich.box import HEAVY_HEAD, SIMPLE_HEAD, Box
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.table import Table
 from rich.text import Text
 
@@ -21,13 +20,18 @@ WHOLE: Final = 24  # cells: what is no longer and has no space in it is never br
 UNBOUNDED: Final = 100_000  # cells of a line where nobody's screen ends
 
 
-def _width() -> int | None:
-    """None: that of the terminal. What is not a terminal has no width, unless COLUMNS gives it one."""
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return None if on_terminal or os.environ.get("COLUMNS") else UNBOUNDED
+class _Screen(Console):
+    """As wide as the terminal is now. What is none has no width, unless COLUMNS gives it one."""
+
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        size, columns = super().size, os.environ.get("COLUMNS", "")
+        if columns.isdecimal() and int(columns):
+            return ConsoleDimensions(int(columns), size.height)
+        return size if self.is_terminal else ConsoleDimensions(UNBOUNDED, size.height)
 
 
-console: Final = Console(highlight=False, width=_width())
+console: Final = _Screen(highlight=False)
 
 
 def line(text: str, style: str = "") -> None:

@@ -22,7 +22,7 @@ from daemon.links.tcp import TcpLink
 from tests.fakes.ear import Ear
 
 FRAME: Final = bytes(range(256))
-PATIENCE: Final = 10.0  # seconds
+PATIENCE: Final = 30.0  # seconds
 
 
 class Pty:

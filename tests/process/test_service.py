@@ -472,7 +472,6 @@ def test_an_export_that_fails_leaves_the_last_one(
         ("other.db", "and is kept"),
         ("feltd.toml", "and is kept"),
         ("letter.json", "and is kept"),
-        ("empty", "and is kept"),
         ("/dev/null", "no regular file"),
         ("nowhere/x.jsonl", "nowhere/x.jsonl: No such file or directory"),
     ],
@@ -481,12 +480,18 @@ def test_an_export_replaces_nothing_but_an_export(target: str, told: str, used: 
     with_journal(used, place)
     shutil.copy2(place.folder / "journal.db", place.folder / "other.db")
     (place.folder / "letter.json").write_text('{"header": "a letter"}\n')
-    (place.folder / "empty").touch()
     before = place.folder / target, (place.folder / target).read_bytes() if "/" not in target else b""
     words = ("--canonical", "--key", "journal.key")
     code, answer = export(place, "journal.db", target, *words)
     assert (code, told in answer["error"]) == (1, True), answer
     assert "/" in target or before[0].read_bytes() == before[1]
+
+
+def test_an_export_goes_into_an_empty_file(used: Path, place: Place) -> None:
+    with_journal(used, place)
+    (place.folder / "made.jsonl").touch()
+    assert export(place, "journal.db", "made.jsonl")[0] == 0
+    assert (place.folder / "made.jsonl").read_text().startswith("{")
 
 
 # --- with devices ------------------------------------------------------------------------------------

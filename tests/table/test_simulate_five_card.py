@@ -267,7 +267,8 @@ def test_equal_cards_are_worth_more_than_high_ones() -> None:
         ("mode", "shuffler", "from a shoe"),
         ("boxes", 1, "2 to 7"),
         ("boxes", 8, "1 to 7"),
-        ("faults", 0.1, "for caribbean only"),
+        ("faults", 1.1, "a rate from 0 to 1"),
+        ("strategy", "optimal", "a strategy of its own"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(option: str, value: object, told: str) -> None:

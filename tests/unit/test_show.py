@@ -11,6 +11,7 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import typer
@@ -86,17 +87,9 @@ DEVICE: dict[str, Any] = {
 
 
 def printed(width: int, print_it: Callable[..., object], *given: Any) -> str:
-    terminal.console.width = width
-    with terminal.console.capture() as captured:
+    with patch.dict(os.environ, COLUMNS=str(width)), terminal.console.capture() as captured:
         print_it(*given)
     return captured.get()
-
-
-@pytest.fixture(autouse=True)
-def as_wide_as_before() -> Any:
-    before = terminal.console._width
-    yield
-    terminal.console._width = before
 
 
 # --- texts ---------------------------------------------------------------------------------------
