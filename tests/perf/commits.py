@@ -169,7 +169,7 @@ def measure() -> list[Row]:
                     what, "pwrite + fdatasync of as many bytes", "/s", committing.alone, bare.batch, ROUNDS
                 ),
                 rates(
-                    what,
+                    "the same, beside SQLite alone",
                     "two rows in bare SQLite, one commit each",
                     "/s",
                     committing.alone,

@@ -225,6 +225,6 @@ def measure() -> list[Row]:
         name = f"shoe tty to sign tty, VOID, {what}"
         spread = f"{taken[0]:.2f}-{taken[-1]:.2f} ms"
         rows.append(Row(name, value, "ms", "one bare fdatasync, median", sync, value / sync, spread, TRIALS))
-    name, beside = "shoe tty to sign tty, VOID, median", "a bare process that reads, syncs, writes"
+    name, beside = "the same, median", "a bare process that reads, syncs, writes"
     rows.append(Row(name, middle, "ms", beside, least, middle / least, spread, LEAST_TRIALS))
     return rows
