@@ -379,13 +379,17 @@ class Crew(People[StakeBooks]):
         now, hands = self.game.round, self.hands()
         assert now is not None
         for box in now.raised():
-            if now.dealt.faces(box) is None and self._is_claimed(hands[box], hands[DEALER]):
+            if now.dealt.faces(box) is None and self._is_shown(box, hands):
                 self._reveal(box, hands)
                 return
         self.act("settle")
 
-    def _is_claimed(self, cards: Sequence[Card], dealer: Sequence[Card]) -> bool:
-        return category(cards) >= AWARDED_FROM or qualifies(dealer)
+    def _is_shown(self, box: int, hands: Hands) -> bool:
+        """To the dealer's hand, or to claim an award by a bet that is in force (CS-09)."""
+        now = self.game.round
+        assert now is not None
+        claims = now.boxes[box].progressive is not None and category(hands[box]) >= AWARDED_FROM
+        return claims or qualifies(hands[DEALER])
 
     # --- what the people do wrong -----------------------------------------------------------
 

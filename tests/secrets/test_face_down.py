@@ -240,10 +240,21 @@ def test_no_word_that_comes_out_names_a_card_that_lies_down(tmp_path: Path) -> N
     played(tmp_path, partial(play_and_search, rounds=6, seed=1), there=True)
 
 
+EVENING: Final = 100  # rounds: the story of a round reads all that is in the open file, again and again
+
+
+def evenings(
+    folder: Path, count: int, story: Callable[[int], stages.Story], config: Path = stages.DEMO
+) -> None:
+    for seed in range(count):
+        (folder / str(seed)).mkdir()
+        played(folder / str(seed), story(seed), there=True, config=config)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_no_word_of_thousands_of_rounds_names_a_card_that_lies_down(tmp_path: Path) -> None:
-    played(tmp_path, partial(play_and_search, rounds=2000, seed=2, often=0.25), there=True)
+    evenings(tmp_path, 20, lambda seed: partial(play_and_search, rounds=EVENING, seed=seed, often=0.25))
 
 
 # --- five-card: hole cards and the burn ---------------------------------------------------------------
@@ -317,7 +328,7 @@ def test_no_word_that_comes_out_names_a_hole_card_before_it_is_turned(tmp_path: 
 @pytest.mark.timeout(3600)
 def test_no_word_of_a_thousand_rounds_names_a_hole_card_before_it_is_turned(tmp_path: Path) -> None:
     config = stages.DEMO.with_name("five-card.toml")
-    played(tmp_path, partial(stud_rounds, rounds=1000, seed=2, often=0.2), there=True, config=config)
+    evenings(tmp_path, 10, lambda seed: partial(stud_rounds, rounds=EVENING, seed=seed, often=0.2), config)
 
 
 @pytest.mark.parametrize("leak", ["record", "log"])
