@@ -240,7 +240,7 @@ def test_no_word_that_comes_out_names_a_card_that_lies_down(tmp_path: Path) -> N
     played(tmp_path, partial(play_and_search, rounds=6, seed=1), there=True)
 
 
-EVENING: Final = 100  # rounds: the story of a round reads all that is in the open file, again and again
+EVENING: Final = 50  # rounds: the story of a round reads all that is in the open file, again and again
 
 
 def evenings(
@@ -254,7 +254,7 @@ def evenings(
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_no_word_of_thousands_of_rounds_names_a_card_that_lies_down(tmp_path: Path) -> None:
-    evenings(tmp_path, 20, lambda seed: partial(play_and_search, rounds=EVENING, seed=seed, often=0.25))
+    evenings(tmp_path, 40, lambda seed: partial(play_and_search, rounds=EVENING, seed=seed, often=0.25))
 
 
 # --- five-card: hole cards and the burn ---------------------------------------------------------------
@@ -328,7 +328,7 @@ def test_no_word_that_comes_out_names_a_hole_card_before_it_is_turned(tmp_path: 
 @pytest.mark.timeout(3600)
 def test_no_word_of_a_thousand_rounds_names_a_hole_card_before_it_is_turned(tmp_path: Path) -> None:
     config = stages.DEMO.with_name("five-card.toml")
-    evenings(tmp_path, 10, lambda seed: partial(stud_rounds, rounds=EVENING, seed=seed, often=0.2), config)
+    evenings(tmp_path, 20, lambda seed: partial(stud_rounds, rounds=EVENING, seed=seed, often=0.2), config)
 
 
 @pytest.mark.parametrize("leak", ["record", "log"])
