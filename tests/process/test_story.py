@@ -215,7 +215,7 @@ def feltd(*words: str) -> tuple[int, str]:
 def test_the_command_tells_a_round_for_people_and_for_programs(
     diary: Diary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.show.console._width", 240)
+    monkeypatch.setenv("COLUMNS", "240")
     diary.now = datetime(2026, 1, 1, 20, tzinfo=UTC)
     diary.bets(1)
     diary.play({1: "2S 3S 5H 7C 8D"}, "QD JC 9H 6D 3H")

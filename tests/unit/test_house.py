@@ -153,7 +153,7 @@ FAULT = {"code": "clock", "text": "it jumped", "since": AT, "cleared_by": "someb
 def test_every_surface_tells_local_time_beside_utc(
     print_it: Callable[[Any], None], view: dict[str, Any], times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show.console, "_width", 200)
+    monkeypatch.setenv("COLUMNS", "200")
     told = printed(print_it, {**view, "house": MACAU.plain()})
     assert told.count(LOCAL) == times
     assert AT not in told
