@@ -298,7 +298,7 @@ class StudCrew(People[StudBooks]):
         elif unread is not None:
             place = next(place for place, card in enumerate(unread.cards) if card is unread.unread())
             self.act("card", seat=unread.seat, card=self._cards_of(unread)[place].text)
-        elif not self._shoe_is_lost() or (now.by_hand or self._keys_cards):
+        elif not self._shoe_is_lost() or now.by_hand or self._keys_cards:
             self._draw()
         else:
             self._tend()

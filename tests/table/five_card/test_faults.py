@@ -19,8 +19,8 @@ from daemon.games.pots import Share
 from daemon.simulate import SimulateOptions, run, settings_of
 from daemon.simulation import rough
 from daemon.simulation.five_card.night import StudNight
-from daemon.table import Started, Table
 from drivers.base import SECOND
+from tests.table.test_simulate_faults import loses_a_latched_fault
 
 SEATS: Final = 4
 BEFORE: Final = (Phase.BETWEEN_ROUNDS, Phase.ANTES)
@@ -189,16 +189,6 @@ def forgets_a_stack_in_a_restart(patch: pytest.MonkeyPatch) -> None:
         return table, found
 
     patch.setattr(rough, "recover", forgetful)
-
-
-def loses_a_latched_fault(patch: pytest.MonkeyPatch) -> None:
-    start = Table._started
-
-    def forgetful(table: Table, item: Started, desk: Any) -> None:
-        table.faults.clear()
-        start(table, item, desk)
-
-    patch.setattr(Table, "_started", forgetful)
 
 
 def shows_another_ante(patch: pytest.MonkeyPatch) -> None:
