@@ -50,9 +50,10 @@ def divide(bets: Mapping[int, int], still_in: Collection[int], antes: int) -> li
     pots, below = [], 0
     for level in levels:
         top = level if level != levels[-1] else max(bets.values())
-        amount = sum(min(bet, top) - min(bet, below) for bet in bets.values())
-        pots.append(Pot(amount, tuple(seat for seat in bets if seat in still_in and bets[seat] >= level)))
-        below = level
+        reached = sum([bet if bet < top else top for bet in bets.values()])
+        seats = tuple([seat for seat, bet in bets.items() if bet >= level and seat in still_in])
+        pots.append(Pot(reached - below, seats))
+        below = reached
     pots[0] = Pot(pots[0].amount + antes, pots[0].seats)
     return pots
 

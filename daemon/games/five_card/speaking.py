@@ -45,7 +45,9 @@ def standing(up: Sequence[Card]) -> Standing:
 
 def speaking_order(up: Mapping[int, Sequence[Card]]) -> list[int]:
     """The seats of these up cards, who speaks first in front. Every hand has as many."""
-    return sorted(up, key=lambda seat: standing(up[seat]), reverse=True)
+    standings = [(standing(cards), seat) for seat, cards in up.items()]
+    standings.sort(reverse=True)
+    return [seat for _, seat in standings]
 
 
 def _of_few(up: Sequence[Card]) -> Standing:
@@ -53,16 +55,21 @@ def _of_few(up: Sequence[Card]) -> Standing:
 
     A pair of the first two cards no longer counts beside a third one.
     """
-    rank = up[-1].rank
-    suits = [card.suit for card in up if card.rank == rank]
-    return len(suits), (rank,), max(suits)
+    newest = up[-1]
+    rank, suit, held = newest.rank, newest.suit, 0
+    for card in up:
+        if card.rank == rank:
+            held += 1
+            if card.suit > suit:
+                suit = card.suit
+    return held, (rank,), suit
 
 
 def four_up(up: Sequence[Card]) -> Four:
     """The class of four up cards; the last one is the fourth that was dealt (FC-13)."""
     held = [card.rank for card in up]
-    ranks = set(held)
-    if len({card.suit for card in up}) == 1:
+    ranks, suit = set(held), up[0].suit
+    if up[1].suit == suit and up[2].suit == suit and up[3].suit == suit:
         if min(held) >= TEN:
             return Four.POSSIBLE_ROYAL
         return Four.POSSIBLE_FLUSH if _top_of_run(ranks) is None else Four.POSSIBLE_STRAIGHT_FLUSH
@@ -78,10 +85,10 @@ def four_up(up: Sequence[Card]) -> Four:
 
 def _top_of_run(ranks: set[int]) -> int | None:
     """The rank that counts highest in four ranks that follow each other; None if they do not."""
-    if ranks == _LOWEST_RUN:
-        return LOWEST_OF_FORTY + 2
     top = max(ranks)
-    return top if top - min(ranks) == 3 else None
+    if top - min(ranks) == 3:
+        return top
+    return LOWEST_OF_FORTY + 2 if ranks == _LOWEST_RUN else None
 
 
 def _of_four(up: Sequence[Card]) -> Standing:
