@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 from transitions import EventData, Machine
 from transitions.core import Transition
+
+from daemon.games.desk import Refused
 
 # The library's own lines say nothing the journal does not, and cost a multiple of a trigger.
 logging.getLogger("transitions").setLevel(logging.ERROR)
@@ -40,6 +42,12 @@ class No:
     clause: str
     reason: str
     todo: str = ""
+
+    def refuse(self, item: object, desk: object) -> NoReturn:
+        raise Refused(self.reason, self.clause, self.todo)
+
+
+Refusals = Mapping[tuple[Enum, str], No]
 
 
 class _Way(Transition):
@@ -105,30 +113,47 @@ class _Fork:
     dest: Enum | None = None
 
 
+class Library:
+    """The library's machine, behind the table of refusals."""
+
+    def __init__(self, machine: Machine, owner: Any, refused: Refusals) -> None:
+        self._owner = owner
+        self.events = machine.events
+        self._refused = refused
+
+    def fire(self, trigger: str, item: object, desk: object) -> None:
+        """Take one input. Raises Refused."""
+        no = self._refused.get((self._owner.state, trigger))
+        if no is not None:
+            no.refuse(item, desk)
+        self.events[trigger].trigger(self._owner, item, desk)
+
+
 class Compiled:
     """The machine as one dictionary: (state, trigger) to the questions that lead to a row, taken from
-    the machine itself.
+    the machine itself. A refusal is a row that refuses.
 
     For simulation, where the library's way to a row is the largest part of a round. It is derived
     and never written; a test holds it equal to the machine over every state and input. Rows of one
     trigger share conditions, and conditions change nothing: here each is asked once.
     """
 
-    def __init__(self, machine: Machine, owner: Any, states: type[Enum]) -> None:
+    def __init__(self, machine: Machine, owner: Any, refused: Refusals) -> None:
         self._owner = owner
+        states = type(owner.state)
         self._forks = {
             (states[source], trigger): _tried(ways, states, {})
             for trigger, event in machine.events.items()
             for source, ways in event.transitions.items()
-        }
+        } | {pair: _Fork(acts=(no.refuse,)) for pair, no in refused.items()}
 
-    def fire(self, trigger: str, *args: object) -> None:
-        """What ``machine.events[trigger].trigger(owner, *args)`` does."""
+    def fire(self, trigger: str, item: object, desk: object) -> None:
+        """What :meth:`Library.fire` does."""
         fork: Any = self._forks[self._owner.state, trigger]
-        while fork.test is not None:
-            fork = fork.yes if fork.test(*args) else fork.no
+        while (test := fork.test) is not None:
+            fork = fork.yes if test(item, desk) else fork.no
         for act in fork.acts:
-            act(*args)
+            act(item, desk)
         if fork.dest is not None:
             self._owner.state = fork.dest
 
@@ -170,7 +195,7 @@ def covered(rows: Iterable[Row]) -> set[tuple[Enum, str]]:
     return {(state, row.trigger) for row in rows for state in row.source}
 
 
-def refusals(nos: Iterable[No]) -> dict[tuple[Enum, str], No]:
+def refusals(nos: Iterable[No]) -> Refusals:
     """Every (state, trigger) pair that is refused. A pair named twice is a program error."""
     table: dict[tuple[Enum, str], No] = {}
     for no in nos:

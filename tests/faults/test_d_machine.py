@@ -170,8 +170,8 @@ def test_d01_a_callback_that_raises_loses_no_event(
 
 def test_d01_no_machine_has_a_queue() -> None:
     machines = [
-        Caribbean(RULES)._events["settle"].machine,
-        FiveCard(five_card_rules())._events["settle"].machine,
+        Caribbean(RULES)._machine.events["settle"].machine,
+        FiveCard(five_card_rules())._machine.events["settle"].machine,
         LinkLife("shoe", "shoe", None)._machine,
     ]
     for machine in machines:
@@ -251,7 +251,7 @@ def test_d03_a_card_in_the_wrong_state_is_no_noise(state: str) -> None:
 def test_d03_what_has_no_row_raises() -> None:
     game = Caribbean(RULES)
     with pytest.raises(MachineError):
-        game._events["settle"].trigger(game, None, None)
+        game._machine.events["settle"].trigger(game, None, None)
     life = LinkLife("shoe", "shoe", None)
     with pytest.raises(MachineError):
         life._handle("lasted", 0)

@@ -32,7 +32,7 @@ def _path() -> Path:
         before = floor.game.state
         outcome = take(item)
         name = item.name if isinstance(item, Act) else "card-drawn" if isinstance(item, FromDevice) else ""
-        if name and name in floor.game._events:
+        if name and name in floor.game._machine.events:
             path.append((before, name, floor.game.state))
         return outcome
 

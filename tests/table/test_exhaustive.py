@@ -242,7 +242,7 @@ def test_the_alphabet_has_every_trigger() -> None:
 
 def test_a_saved_state_is_whole() -> None:
     walker = Walker(journal=False)
-    kept = {*MEMORY, *BY_REFERENCE, "_given_authority", "_compiled", "_events", "_on_sign"}
+    kept = {*MEMORY, *BY_REFERENCE, "_given_authority", "_machine", "_on_sign"}
     assert {name for name, value in vars(walker.game).items() if not callable(value)} <= kept
     assert set(vars(walker)) == {*BOOKS, "game", "table", "journal", "last"}
 

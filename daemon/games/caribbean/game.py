@@ -13,7 +13,7 @@ from daemon.games.caribbean.rules import BOXES, CaribbeanRules
 from daemon.games.caribbean.slips import CHAPTER_OF, Slips
 from daemon.games.desk import Act, Desk, GameInput, Refused
 from daemon.games.jackpot import PoolAuthority
-from daemon.games.machine import Compiled, build, refusals
+from daemon.games.machine import Compiled, Library, build, refusals
 from drivers.base import Display
 
 _REFUSED: Final = refusals(REFUSALS)
@@ -38,8 +38,7 @@ class Caribbean(House, Dealing, Slips):
     ) -> None:
         super().__init__(rules, authority)
         machine = build(self, Phase, Phase.OUT_OF_SERVICE, ROWS)
-        self._events = machine.events
-        self._compiled = Compiled(machine, self, Phase) if compiled else None
+        self._machine = (Compiled if compiled else Library)(machine, self, _REFUSED)
         self._on_sign: tuple[object, Display] | None = None
 
     @property
@@ -57,13 +56,7 @@ class Caribbean(House, Dealing, Slips):
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused with the clause, the state unchanged."""
         trigger = _trigger(item)
-        no = _REFUSED.get((self.state, trigger))
-        if no is not None:
-            raise Refused(no.reason, no.clause, no.todo)
-        if self._compiled is not None:
-            self._compiled.fire(trigger, item, desk)
-        else:
-            self._events[trigger].trigger(self, item, desk)
+        self._machine.fire(trigger, item, desk)
         if trigger in CHAPTER_OF:
             self.remember(item, desk)
 

@@ -11,7 +11,7 @@ from daemon.games.five_card.round import STACKS
 from daemon.games.five_card.rows import ACTS, CORRECT, KEYS_CARDS, NEWS, OUT, REFUSALS, ROWS, Phase
 from daemon.games.five_card.rules import FiveCardRules
 from daemon.games.five_card.slips import Slips
-from daemon.games.machine import Compiled, build, refusals
+from daemon.games.machine import Compiled, Library, build, refusals
 from drivers.base import Display
 
 _REFUSED: Final = refusals(REFUSALS)
@@ -21,14 +21,21 @@ _NEWS: Final = frozenset(NEWS)
 
 def _trigger(item: GameInput) -> str:
     """Which input of the table this is. Raises Refused for one that the game does not know."""
-    name, known = (item.name, _ACTS) if isinstance(item, Act) else (item.kind, _NEWS)
-    if name not in known:
-        raise Refused(f"{name[:32]!r} is not known at this game", todo="feltd acts lists those that are")
-    if not isinstance(item, Act) or not item.replaces:
-        return name
-    if name not in KEYS_CARDS:
-        raise Refused(f"{name} is not put right by another act", "FC-06", "verify it, then key it")
+    if not isinstance(item, Act):
+        if item.kind in _NEWS:
+            return item.kind
+        raise _unknown(item.kind)
+    if item.name not in _ACTS:
+        raise _unknown(item.name)
+    if not item.replaces:
+        return item.name
+    if item.name not in KEYS_CARDS:
+        raise Refused(f"{item.name} is not put right by another act", "FC-06", "verify it, then key it")
     return CORRECT
+
+
+def _unknown(name: str) -> Refused:
+    return Refused(f"{name[:32]!r} is not known at this game", todo="feltd acts lists those that are")
 
 
 def _differs(account: str, balances: Mapping[str, int], held: int) -> str:
@@ -41,8 +48,7 @@ class FiveCard(Slips):
     def __init__(self, rules: FiveCardRules, compiled: bool = False) -> None:
         super().__init__(rules)
         machine = build(self, Phase, Phase.OUT_OF_SERVICE, ROWS)
-        self._events = machine.events
-        self._compiled = Compiled(machine, self, Phase) if compiled else None
+        self._machine = (Compiled if compiled else Library)(machine, self, _REFUSED)
 
     @property
     def phase(self) -> str:
@@ -58,29 +64,23 @@ class FiveCard(Slips):
 
     def handle(self, item: GameInput, desk: Desk) -> None:
         """Take one input. Raises Refused with the clause, the state unchanged."""
-        trigger = _trigger(item)
-        no = _REFUSED.get((self.state, trigger))
-        if no is not None:
-            raise Refused(no.reason, no.clause, no.todo)
-        if self._compiled is not None:
-            self._compiled.fire(trigger, item, desk)
-        else:
-            self._events[trigger].trigger(self, item, desk)
+        self._machine.fire(_trigger(item), item, desk)
 
     def sign(self) -> Display:
-        return self._signs[self.out_of_service]
+        return self._signs[self.state is OUT]
 
     def check(self, balances: Mapping[str, int]) -> list[str]:
         """Buy-ins = stacks + pot + rake + cash-outs, account by account."""
-        get, pot = balances.get, self.round.pot if self.round else 0
-        broken = [
-            _differs(STACKS[seat.number], balances, seat.stack)
-            for seat in self.seats.values()
-            if get(STACKS[seat.number], 0) != seat.stack or seat.stack < 0
-        ]
-        for account, held in (("pot", pot), ("house.rake", self.raked), ("house", -self.added)):
-            if get(account, 0) != held or (held < 0 and account != "house"):
-                broken.append(_differs(account, balances, held))
+        get, pot, broken = balances.get, self.round.pot if self.round else 0, []
+        for number, seat in self.seats.items():
+            if get(STACKS[number], 0) != seat.stack or seat.stack < 0:
+                broken.append(_differs(STACKS[number], balances, seat.stack))
+        if get("pot", 0) != pot or pot < 0:
+            broken.append(_differs("pot", balances, pot))
+        if get("house.rake", 0) != self.raked or self.raked < 0:
+            broken.append(_differs("house.rake", balances, self.raked))
+        if get("house", 0) != -self.added:
+            broken.append(f"the account house holds {get('house', 0)}, it added {self.added}")
         if sum(balances.values()):
             broken.append("the accounts do not add up to nothing")
         return broken

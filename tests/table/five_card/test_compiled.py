@@ -66,7 +66,7 @@ class Walker:
         machine = build(self, At, At.HERE, ROWS)
         try:
             if compiled:
-                Compiled(machine, self, At).fire("go", None, None)
+                Compiled(machine, self, {}).fire("go", None, None)
             else:
                 machine.events["go"].trigger(self, None, None)
         except Refused as refusal:
