@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from daemon.clock import Clock
-from daemon.games.desk import Act, Timer, TimeUp, ToDevice
+from daemon.games.desk import Act, Outcome, Timer, TimeUp, ToDevice
 from daemon.games.linked import AwardDecided, PoolLost, PoolSeen, Told
 from daemon.journal import Entry, Journal
 from daemon.links.base import Cause
@@ -23,7 +23,6 @@ from daemon.table import (
     Input,
     LinkChanged,
     Noticed,
-    Outcome,
     Snapshot,
     Started,
     Table,
@@ -207,8 +206,20 @@ class Engine:
 
     def acts(self, acts: Sequence[Act]) -> list[Plain | None]:
         """Acts that wait at the same time, one after the other in one commit; an answer for each."""
-        answers = [self._told_before(act) for act in acts]
-        fresh, repeated = _first_of_each_key(acts, answers)
+        answers: list[Plain | None] = [None] * len(acts)
+        fresh: list[int] = []  # those that are to be done
+        repeated: list[int] = []  # those with the key of another of these
+        keys: set[str] = set()
+        for n, act in enumerate(acts):
+            if act.key:
+                answers[n] = self._told_before(act)
+                if answers[n] is not None:
+                    continue
+                if act.key in keys:
+                    repeated.append(n)
+                    continue
+                keys.add(act.key)
+            fresh.append(n)
         if fresh:
             self._expire(self._clock.monotonic())  # what is late does not depend on how busy the loop is
             seq = self.journal.next_seq  # what the devices say to their effects is recorded after them
@@ -220,7 +231,7 @@ class Engine:
         return answers
 
     def _told_before(self, act: Act) -> Plain | None:
-        before = self.journal.answered(act.key) if act.key else None
+        before = self.journal.answered(act.key)
         return self._answered_before(act, before) if before is not None else None
 
     def _answered_before(self, act: Act, before: Plain) -> Plain:
@@ -359,13 +370,13 @@ class Engine:
         self._take([Snapshot(self.table.snapshot())])
 
     def _journal(self, inputs: list[Input]) -> tuple[list[Outcome], list[Plain]]:
-        outcomes, records = [], []
+        table, journal, outcomes, records = self.table, self.journal, [], []
         for item in inputs:
-            seq, at = self.journal.next_seq, self._clock.utc()
-            outcome = self.table.handle(item, seq, at)
+            seq, at = journal.next_seq, self._clock.utc()
+            outcome = table.handle(item, seq, at)
             plain, faces = input_record(item)
-            record = outcome_record(at, plain, outcome, self.table.game.phase)
-            self.journal.append(self._entry(seq, record, faces, item))
+            record = outcome_record(at, plain, outcome, table.game.phase)
+            journal.append(self._entry(seq, record, faces, item))
             outcomes.append(outcome)
             records.append(record)
         return outcomes, records
@@ -374,8 +385,9 @@ class Engine:
         if isinstance(item, FromDevice):
             epoch = self.table.rig.devices[item.device].epoch
             return Entry(seq, record, faces, item.device, epoch, item.ordinal)
-        key = item.key if isinstance(item, Act) else ""
-        return Entry(seq, record, faces, key=key, snapshot=isinstance(item, Snapshot))
+        if isinstance(item, Act):
+            return Entry(seq, record, faces, None, 0, 0, item.key)
+        return Entry(seq, record, faces, snapshot=isinstance(item, Snapshot))
 
     def _perform(self, inputs: list[Input], outcomes: list[Outcome]) -> None:
         """Only now: acknowledge the devices, tell them what to do."""
@@ -509,28 +521,20 @@ def _standing(life: LinkLife) -> str:
     return life.cause.value if life.cause else life.state.value
 
 
-def _first_of_each_key(acts: Sequence[Act], answers: Sequence[Plain | None]) -> tuple[list[int], list[int]]:
-    """Which of the acts without an answer are to be done, and which repeat the key of one of those."""
-    fresh: list[int] = []
-    repeated: list[int] = []
-    keys: set[str] = set()
-    for n, act in enumerate(acts):
-        if answers[n] is None:
-            (repeated if act.key and act.key in keys else fresh).append(n)
-            keys.add(act.key)
-    return fresh, repeated
-
-
 def answer(seq: int, record: Plain) -> Plain:
     """What the sender of an act is told; the same for a repeated key."""
+    notes = [
+        {"clause": e["clause"], "detail": e["detail"]}
+        for e in record.get("effects", ())
+        if e["effect"] == "note"
+    ]
     refusal = record.get("refusal")
-    told = [e for e in record.get("effects", ()) if e["effect"] == "note"]
     return {
         "accepted": refusal is None,
         "seq": seq,
         "act": record["input"].get("name"),
         "state": record["phase"],
         "message": record.get("message", ""),
-        "notes": [{"clause": e["clause"], "detail": e["detail"]} for e in told],
+        "notes": notes,
         "refusal": refusal,
     }

@@ -46,7 +46,7 @@ class Device:
     @property
     def program_known(self) -> bool:
         """The configuration names this firmware, or it was met first, or a technician accepted it."""
-        if self.program == self.accepted:
+        if (self.firmware, self.digest) == self.accepted:
             return True
         if any(self.pinned):
             return all(want in ("", have) for want, have in zip(self.pinned, self.program, strict=True))
@@ -54,6 +54,8 @@ class Device:
 
     def trouble(self) -> str:
         """Why this device cannot serve a round now; "" when it can."""
+        if self.ready and not (self.barred or self.cover_open or self.faults) and self.program_known:
+            return ""
         if self.barred:
             return f"{self.id} is barred ({self.barred}): a supervisor's accept-device takes it back"
         if not self.ready:
@@ -62,9 +64,7 @@ class Device:
             return f"{self.id} runs firmware {self.firmware or '?'}, which is not known: accept-device"
         if self.cover_open:
             return f"{self.id}: the cover is open"
-        for text in self.faults.values():
-            return f"{self.id} reports: {text}"
-        return ""
+        return f"{self.id} reports: {next(iter(self.faults.values()))}"
 
 
 @dataclass(slots=True)
@@ -108,16 +108,19 @@ class Rig:
             return None
         if self.mode == "shuffler":
             return self.devices.get(self.shuffler)
-        return next((device for device in self.devices.values() if device.role == "shoe"), None)
+        for device in self.devices.values():  # with most inputs: a generator costs three times as much
+            if device.role == "shoe":
+                return device
+        return None
 
     def not_ready(self) -> str:
         return self.source_trouble() or (self._sign_trouble() if self.needs_sign else "")
 
     def source_trouble(self) -> str:
-        if self.mode == BY_HAND:
-            return ""
         source = self.source
-        return f"no {self.mode} is configured" if source is None else source.trouble()
+        if source is None:
+            return "" if self.mode == BY_HAND else f"no {self.mode} is configured"
+        return source.trouble()
 
     def _sign_trouble(self) -> str:
         signs = self.by_role("sign")

@@ -15,11 +15,10 @@ from daemon.games.desk import (
     Act,
     Desk,
     DeviceNews,
-    Effect,
     Fault,
     Game,
     Move,
-    OutboxEntry,
+    Outcome,
     Refused,
     Timed,
     Timer,
@@ -127,17 +126,6 @@ class Noticed:
 Input = Act | FromDevice | LinkChanged | Started | Noticed | TimeUp | Snapshot | Told
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What became of one input. A refused one has no effects and no money."""
-
-    effects: list[Effect] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
-    outbox: list[OutboxEntry] = field(default_factory=list)
-    refusal: Refused | None = None
-    message: str = ""
-
-
 # Which input of the game a device event is, when the device is the one in use.
 _NEWS: Mapping[type, str] = {
     CardDrawn: "card-drawn",
@@ -192,11 +180,14 @@ class Table:
             self._dispatch(item, desk)
         except Refused as refusal:
             return Outcome(refusal=refusal)
-        self._show(item, desk)
+        wanted = self.game.sign()
+        if wanted is not self.rig.wanted and wanted != self.rig.wanted:
+            self._show(wanted, item, desk)
         if desk.moves:
             self._post(desk.moves)
-        self._remember_commands(desk)
-        return Outcome(desk.effects, desk.moves, desk.outbox, None, desk.message)
+        if desk.effects:
+            self._remember_commands(desk)
+        return desk
 
     def _dispatch(self, item: Input, desk: Desk) -> None:
         if isinstance(item, Act):
@@ -256,19 +247,18 @@ class Table:
     # --- money and sign -------------------------------------------------------------------
 
     def _post(self, moves: list[Move]) -> None:
+        balances = self.balances
         for move in moves:
-            self.balances[move.source] -= move.amount
-            self.balances[move.target] += move.amount
-        broken = self.game.check(self.balances)
+            balances[move.source] -= move.amount
+            balances[move.target] += move.amount
+        broken = self.game.check(balances)
         if broken:
             raise InvariantBroken("; ".join(broken))
 
-    def _show(self, item: Input, desk: Desk) -> None:
-        wanted = self.game.sign()
-        if wanted != self.rig.wanted:
-            self.rig.before = self.rig.wanted if self._is_step_of_pool(item) else None
-            self.rig.wanted = wanted
-            self._tell_sign(desk)
+    def _show(self, wanted: Display, item: Input, desk: Desk) -> None:
+        self.rig.before = self.rig.wanted if self._is_step_of_pool(item) else None
+        self.rig.wanted = wanted
+        self._tell_sign(desk)
 
     def _is_step_of_pool(self, item: Input) -> bool:
         """A linked pool moves every second: a sign that is one step behind still shows the present pool."""
@@ -344,7 +334,9 @@ class Table:
             return
         if item.ordinal:
             device.boot, device.ordinal = item.boot, item.ordinal
-        if isinstance(event, CommandResult):
+        if type(event) in _NEWS:  # nearly all that comes
+            self._news(device, event, desk)
+        elif isinstance(event, CommandResult):
             self._command_result(device, event, desk)
         elif isinstance(event, SignShows):
             self.rig.shows = Display(event.meter, event.announcement, event.pages)
@@ -355,10 +347,9 @@ class Table:
             device.cover_open = event.open
         elif isinstance(event, FaultSet):
             self._fault_set(device, event, desk)
-        elif isinstance(event, FaultCleared):
-            device.faults.pop(event.code, None)
         else:
-            self._news(device, event, desk)
+            assert isinstance(event, FaultCleared)
+            device.faults.pop(event.code, None)
 
     def _news(self, device: Device, event: DeviceEvent, desk: Desk) -> None:
         in_use = device is self.rig.source

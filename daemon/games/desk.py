@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from drivers.base import Command, Display
 
@@ -30,7 +30,8 @@ class Refused(Exception):
 # --- inputs ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: one is made for every word, and freezing makes seven fields cost six times as much.
+@dataclass(slots=True)
 class Act:
     """What a person did at the table (``cli.md``, "Acts"). ``args`` are as they were given.
 
@@ -79,8 +80,7 @@ class DeviceNews:
     event: object
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(NamedTuple):
     """A decision that is waited for: ``id`` is the record that began it, ``limit`` nanoseconds.
 
     An act at exactly the limit is in time.
@@ -197,17 +197,29 @@ class Devices(Protocol):
 
 
 @dataclass(slots=True)
-class Desk:
-    """One input's working place. ``at`` is the input's UTC stamp: a label, never logic."""
+class Outcome:
+    """What became of one input. A refused one has no effects and no money."""
 
-    devices: Devices
-    seq: int
-    at: str
-    faults: dict[str, Fault]
     effects: list[Effect] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     outbox: list[OutboxEntry] = field(default_factory=list)
+    refusal: Refused | None = None
     message: str = ""
+
+
+class Desk(Outcome):
+    """One input's working place, and its outcome when the work is done.
+
+    ``at`` is the input's UTC stamp: a label, never logic.
+    """
+
+    __slots__ = ("at", "devices", "faults", "seq")
+
+    def __init__(self, devices: Devices, seq: int, at: str, faults: dict[str, Fault]) -> None:
+        # One is made for every input: the way through the base class would cost a fifth more.
+        self.effects, self.moves, self.outbox = [], [], []
+        self.refusal, self.message = None, ""
+        self.devices, self.seq, self.at, self.faults = devices, seq, at, faults
 
     def move(self, source: str, target: str, amount: int, reason: str) -> None:
         """Move ``amount`` minor units; nothing for 0. A negative amount is a program error."""

@@ -106,7 +106,8 @@ class Slips(Betting, Misdeals, Showdown, Settling):
     def _once_more(self, slip: Slip, way: Way, desk: Desk) -> None:
         """Check and do one act; what it moves is booked as the difference in the end."""
         check, do = way
-        quiet = Desk(desk.devices, desk.seq, desk.at, desk.faults, effects=desk.effects)
+        quiet = Desk(desk.devices, desk.seq, desk.at, desk.faults)
+        quiet.effects = desk.effects
         try:
             check(slip.act, quiet)
         except Refused as refusal:
