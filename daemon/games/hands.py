@@ -45,7 +45,11 @@ class Category(IntEnum):
     @property
     def label(self) -> str:
         """The name for people and for JSON, such as ``full-house``."""
-        return self.name.lower().replace("_", "-")
+        return _LABELS[self]
+
+
+_LABELS: Final = tuple(category.name.lower().replace("_", "-") for category in Category)
+_CATEGORIES: Final = tuple(Category)
 
 
 # --- the order number ------------------------------------------------------------------
@@ -57,7 +61,7 @@ _CATEGORY_AT: Final = _SUIT_BITS + 5 * _RANK_BITS
 
 def category_of(order: int) -> Category:
     """The category of the hand that was given this order."""
-    return Category(order >> _CATEGORY_AT)
+    return _CATEGORIES[order >> _CATEGORY_AT]
 
 
 def _order(category: Category, ranks: Iterable[int]) -> int:

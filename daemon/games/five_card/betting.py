@@ -88,10 +88,11 @@ class Betting(Dealing):
 
     def may_call(self, act: Act, desk: Desk) -> None:
         self.may_act(act, desk)
-        hand = self._speaker()
-        due = self._due(hand)
-        if act.number("amount", due) != due:
-            raise Refused(f"a call of seat {hand.seat} is {due}", "FC-10")
+        if "amount" in act.args:
+            hand = self._speaker()
+            due = self._due(hand)
+            if act.number("amount") != due:
+                raise Refused(f"a call of seat {hand.seat} is {due}", "FC-10")
 
     def may_bet(self, act: Act, desk: Desk) -> None:
         self.may_act(act, desk)

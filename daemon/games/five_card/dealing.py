@@ -41,7 +41,7 @@ class Dealing(Chips):
         """A card that just left the deck."""
         now = self._now
         card = DealtCard(self._see(self._believed(item, desk)))
-        if isinstance(item, DeviceNews):
+        if not isinstance(item, Act):
             now.by_hand = False
             return card
         card.keyed = desk.seq if card.face is not None else 0
@@ -57,20 +57,22 @@ class Dealing(Chips):
             return
         card = self._taken(item, desk)
         self._now.out.append(card)
-        self._lay(card, desk, self._face_up_in_shoe(item))
-
-    def _lay(self, card: DealtCard, desk: Desk, exposed: bool = False) -> None:
-        now = self._now
-        hand, now.order = now.hands[now.due.pop(0)], None
-        card.up = len(hand.cards) != HOLE
-        hand.cards.append(card)
-        if card.up and card.face is None:
-            desk.note("FC-19", f"an up card of seat {hand.seat} was not read: card seat={hand.seat} card=")
-        if exposed and not card.up:
+        hand = self._lay(card, desk)
+        if not card.up and self._face_up_in_shoe(item):
             seat = hand.seat
             self._irregular(
                 "FC-18", f"the hole card of seat {seat} lay face up: expose-hole seat={seat}", desk
             )
+
+    def _lay(self, card: DealtCard, desk: Desk) -> Hand:
+        """On the hand that it is due to."""
+        now = self._now
+        hand, now.order = now.hands[now.due.pop(0)], None
+        card.up = len(hand.cards) != HOLE
+        hand.cards.append(card)
+        if card.face is None and card.up:
+            desk.note("FC-19", f"an up card of seat {hand.seat} was not read: card seat={hand.seat} card=")
+        return hand
 
     def _face_up_in_shoe(self, item: GameInput) -> bool:
         return isinstance(item, DeviceNews) and isinstance(item.event, CardDrawn) and item.event.face_up
@@ -82,9 +84,9 @@ class Dealing(Chips):
     def deal_complete_then(self, item: GameInput, desk: Desk) -> bool:
         """With this input every hand still in has its cards, and every up card is known."""
         now = self._now
-        if isinstance(item, DeviceNews) and len(now.due) != 1:
+        if not isinstance(item, Act) and len(now.due) != 1:
             return False  # asked of every card: most are not the last
-        unread = sum(hand.unread() is not None for hand in now.live)
+        unread = sum([hand.unread() is not None for hand in now.live])
         if isinstance(item, Act) and item.name == "correct-deal":
             coming, faces = len(now.due), [card.face for card in now.held]
             return not unread and len(faces) >= coming and not self._some_up_unread(faces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from daemon.games.desk import Act, Desk, DeviceNews, Devices, Fault, GameInput, Refused, Timer
+from daemon.games.desk import Act, Desk, Devices, Fault, GameInput, Refused, Timer
 from daemon.games.five_card.programme import programme
 from daemon.games.five_card.round import STACKS, Deck, Hand, Irregularity, Round, Seat
 from daemon.games.five_card.rows import ENDING, TURNS, Phase
@@ -82,6 +82,8 @@ class Memory:
         now = self._now
         if now.order is None:
             now.order = speaking_order({hand.seat: hand.up() for hand in now.live})
+        if len(now.order) == len(now.live):  # nobody gave up since
+            return [*now.order]
         return [seat for seat in now.order if now.hands[seat].still_in]
 
     def _pay(self, seat: int, amount: int, reason: str, desk: Desk) -> None:
@@ -147,10 +149,15 @@ class Memory:
             return FaceDownCard(parse_card(item.text("card"))) if item.args.get("card") else None
         event = item.event
         assert isinstance(event, CardDrawn)
-        if event.face is None or event.foreign:
+        return self._told(event)
+
+    def _told(self, event: CardDrawn) -> FaceDownCard | None:
+        """The face that the shoe tells: one of the forty, which is on the table once."""
+        face = event.face
+        if face is None or event.foreign:
             return None
-        card = event.face.turn()
-        return event.face if of_the_forty(card) and card.index not in self._now.faces_seen else None
+        card = face.turn()
+        return face if of_the_forty(card) and card.index not in self._now.faces_seen else None
 
     def _see(self, face: FaceDownCard | None) -> FaceDownCard | None:
         if face is not None:
@@ -160,12 +167,15 @@ class Memory:
 
     def _believed(self, item: GameInput, desk: Desk) -> FaceDownCard | None:
         """:meth:`_read`; what cannot be believed is told."""
-        face = self._read(item)
-        if isinstance(item, DeviceNews) and isinstance(item.event, CardDrawn):
-            if face is None:
-                self._doubt(item.event, desk)
-            elif not item.event.sure:
-                desk.note("FC-19", "a card was read with low confidence: compare it")
+        if isinstance(item, Act):
+            return self._read(item)
+        event = item.event
+        assert isinstance(event, CardDrawn)
+        face = self._told(event)
+        if face is None:
+            self._doubt(event, desk)
+        elif not event.sure:
+            desk.note("FC-19", "a card was read with low confidence: compare it")
         return face
 
     @staticmethod

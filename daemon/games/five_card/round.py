@@ -80,7 +80,10 @@ class Hand:
 
     def unread(self) -> DealtCard | None:
         """An up card that nobody has read."""
-        return next((card for card in self.cards if card.up and card.face is None), None)
+        for card in self.cards:
+            if card.face is None and card.up:
+                return card
+        return None
 
     def faces(self) -> list[Card] | None:
         """All five cards, or None while one is missing or unknown."""
@@ -123,7 +126,7 @@ class Result:
         return sum(share.rake for share in self.shares)
 
     def won(self, seat: int) -> int:
-        return sum(share.won.get(seat, 0) for share in self.shares)
+        return sum([share.won.get(seat, 0) for share in self.shares])
 
 
 @dataclass(slots=True)
