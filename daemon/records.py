@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.games.desk import Act, Effect, Note, RoundClosed, TimeUp, ToDevice
+from daemon.games.desk import Act, Effect, Note, Outcome, RoundClosed, TimeUp, ToDevice
 from daemon.games.hands import Category
 from daemon.games.jackpot import Award
 from daemon.games.linked import AwardDecided, PoolLost, PoolSeen, Terms
-from daemon.table import FromDevice, Input, LinkChanged, Noticed, Outcome, Snapshot, Started
+from daemon.table import FromDevice, Input, LinkChanged, Noticed, Snapshot, Started
 from drivers import base
 from drivers.cards import DECK, FaceDownCard
 
@@ -121,16 +121,23 @@ def _device_record(item: FromDevice) -> tuple[Plain, bytes]:
 
 def _act_record(act: Act) -> tuple[Plain, bytes]:
     args, faces = dict(act.args), b""
-    shown = next((name for name in FACES_IN if isinstance(args.get(name), str) and args[name]), None)
-    if act.name in SHOWS_CARDS and shown is not None:
-        # Cards keyed for a hand that is not to be shown are refused, and stay secret.
-        faces = str(args[shown]).encode()
-        args[shown] = SEALED
+    if act.name in SHOWS_CARDS:
+        shown = next((name for name in FACES_IN if isinstance(args.get(name), str) and args[name]), None)
+        if shown is not None:
+            # Cards keyed for a hand that is not to be shown are refused, and stay secret.
+            faces = str(args[shown]).encode()
+            args[shown] = SEALED
     plain: Plain = {"kind": "act", "name": act.name, "args": args}
-    for name in ("by", "role", "second", "key", "replaces"):
-        value = getattr(act, name)
-        if value:
-            plain[name] = value
+    if act.by:
+        plain["by"] = act.by
+    if act.role:
+        plain["role"] = act.role
+    if act.second:
+        plain["second"] = act.second
+    if act.key:
+        plain["key"] = act.key
+    if act.replaces:
+        plain["replaces"] = act.replaces
     return plain, faces
 
 
@@ -235,14 +242,11 @@ _READERS: Final[Mapping[str, Callable[[Plain, bytes], Input]]] = {
 }
 
 
-def in_clear(record: Plain, faces: bytes) -> Plain:
-    """The record with its faces put back where ``sealed`` stands (canonical export)."""
-    if not faces:
-        return record
-    said = record["input"]
+def in_clear(said: Plain, faces: bytes) -> Plain:
+    """The input of a record with its faces put back where ``sealed`` stands (canonical export)."""
     if said["kind"] == "act":
-        return record | {"input": said | {"args": _with_faces(said["args"], faces)}}
-    return record | {"input": said | {"face": DECK[faces[0]].text}}
+        return said | {"args": _with_faces(said["args"], faces)}
+    return said | {"face": DECK[faces[0]].text}
 
 
 _WORDING: Final = frozenset({"detail", "reason", "todo", "message", "text", "announcement", "pages"})

@@ -18,7 +18,8 @@ SECOND: Final = 1_000_000_000
 # --- events: what a device tells -------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: one is made for every card, and freezing doubles its cost.
+@dataclass(slots=True)
 class CardDrawn:
     """A card left the shoe. ``face`` is None when it was not read (present but unread)."""
 

@@ -1,6 +1,6 @@
 """Frames of the Felt Device Protocol, version 1, in both directions (protocols.md section 1).
 
-A body is ``version type seq payload``. ``decode`` turns a body into one of the frozen classes
+A body is ``version type seq payload``. ``decode`` turns a body into one of the classes
 below and ``encode`` does the reverse; whatever is wrong with a body is a :class:`BadFrame`.
 """
 
@@ -126,7 +126,8 @@ def byte_from_card(card: Card) -> int:
 # --- frames ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+# Frames are not frozen: one is made for whatever is said, and freezing doubles to trebles its cost.
+@dataclass(slots=True)
 class Frame:
     """A frame. ``CODE`` is its type byte; the fields of a subclass are its payload, in order."""
 
@@ -143,14 +144,14 @@ class Frame:
         return cls(*cls.LAYOUT.unpack(payload))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EventFrame(Frame):
     """A frame that carries an event number, 1 to 65535."""
 
     event: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommandFrame(Frame):
     """A frame that carries a command id, 0 to 65535."""
 
@@ -165,7 +166,7 @@ def _ascii(field: bytes) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hello(Frame):
     """Who the device is. ``serial`` and ``firmware``: up to 8 printable ASCII characters."""
 
@@ -192,7 +193,7 @@ class Hello(Frame):
         return cls(boot, last, Role(role), _ascii(serial), _ascii(firmware), digest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Status(Frame):
     """Heartbeat. ``fault`` is 0 for none, ``uptime`` is in seconds, ``cards`` are in the device."""
 
@@ -205,7 +206,7 @@ class Status(Frame):
     cards: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CardOut(EventFrame):
     """A card left the shoe (CARD). ``face`` is None for a card that was not read, or is foreign."""
 
@@ -231,7 +232,7 @@ class CardOut(EventFrame):
         return cls(event, face, bool(flags & 1), not flags & 2, bool(byte) and card is None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CutCard(EventFrame):
     """The cut card left the shoe."""
 
@@ -239,7 +240,7 @@ class CutCard(EventFrame):
     LAYOUT: ClassVar[Struct] = Struct(">H")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cover(EventFrame):
     """The cover or door moved."""
 
@@ -256,7 +257,7 @@ class Cover(EventFrame):
         return cls(event, bool(moved))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShuffleStarted(EventFrame):
     """A shuffle began."""
 
@@ -265,7 +266,7 @@ class ShuffleStarted(EventFrame):
     shuffle_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShuffleDone(EventFrame):
     """A shuffle ended with so many cards."""
 
@@ -275,7 +276,7 @@ class ShuffleDone(EventFrame):
     counted: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PacketOut(EventFrame):
     """A packet lies in the output; ``index`` counts from 0 in this deal."""
 
@@ -285,7 +286,7 @@ class PacketOut(EventFrame):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PacketTaken(EventFrame):
     """The packet was taken."""
 
@@ -294,7 +295,7 @@ class PacketTaken(EventFrame):
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CardsIn(EventFrame):
     """So many cards came back after the round."""
 
@@ -303,7 +304,7 @@ class CardsIn(EventFrame):
     counted: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FaultSet(EventFrame):
     """A fault began."""
 
@@ -312,7 +313,7 @@ class FaultSet(EventFrame):
     code: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FaultCleared(EventFrame):
     """A fault is over."""
 
@@ -321,7 +322,7 @@ class FaultCleared(EventFrame):
     code: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Result(Frame):
     """What became of a command; ``detail`` is the device's own reason."""
 
@@ -340,7 +341,7 @@ class Result(Frame):
         return cls(command_id, Outcome(outcome), detail)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ack(Frame):
     """Everything up to and including ``event`` is durable at the host."""
 
@@ -349,7 +350,7 @@ class Ack(Frame):
     event: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Nak(Frame):
     """Send again from the event ``expected``."""
 
@@ -358,21 +359,21 @@ class Nak(Frame):
     expected: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GetHello(Frame):
     """Ask for HELLO."""
 
     CODE: ClassVar[int] = 0x40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GetStatus(Frame):
     """Ask for STATUS."""
 
     CODE: ClassVar[int] = 0x41
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GetEvents(Frame):
     """Ask for the unacknowledged events from ``first`` on."""
 
@@ -381,7 +382,7 @@ class GetEvents(Frame):
     first: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Query(Frame):
     """Ask what became of a command; the answer is RESULT."""
 
@@ -390,28 +391,28 @@ class Query(Frame):
     command_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lock(CommandFrame):
     """Lock the shoe."""
 
     CODE: ClassVar[int] = 0x44
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unlock(CommandFrame):
     """Unlock the shoe."""
 
     CODE: ClassVar[int] = 0x45
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shuffle(CommandFrame):
     """Shuffle."""
 
     CODE: ClassVar[int] = 0x46
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Deal(CommandFrame):
     """Deal ``packets`` packets of ``cards_each`` cards."""
 
@@ -421,14 +422,14 @@ class Deal(CommandFrame):
     cards_each: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stop(CommandFrame):
     """Stop the shuffle or the deal."""
 
     CODE: ClassVar[int] = 0x48
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClearFault(CommandFrame):
     """Clear the fault."""
 

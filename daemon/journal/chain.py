@@ -74,7 +74,9 @@ class Journal(Protocol):
 
 def canonical_line(seq: int, record: Plain, faces: bytes) -> bytes:
     """One line of ``feltd journal export --canonical``: faces in clear, and nothing that a key made."""
-    line = {"seq": seq, **in_clear(record, faces)}
+    line = {"seq": seq, **record}
+    if faces:
+        line["input"] = in_clear(record["input"], faces)
     if "signer" in record["input"]:
         line["input"] = {name: value for name, value in record["input"].items() if name != "signer"}
     return encode(line) + b"\n"

@@ -75,9 +75,8 @@ class ShoeSim(FdpDevice):
     # --- verbs
 
     def _do_draw(self, verb: Verb) -> Answer:
-        face_up, unread, unsure, foreign = (
-            flag(verb, key, False) for key in ("face_up", "unread", "unsure", "foreign")
-        )
+        face_up, unread = flag(verb, "face_up", False), flag(verb, "unread", False)
+        unsure, foreign = flag(verb, "unsure", False), flag(verb, "foreign", False)
         card = self._life.draw(verb.get("card"))
         face = None if unread or foreign else FaceDownCard(card)
         number = self.tell(fdp.CardOut(self.next_event(), face, face_up, not unsure, foreign))

@@ -299,7 +299,7 @@ def test_cards_keyed_in_an_act_are_sealed_too(bench: Bench, path: Path) -> None:
     assert b'"cards":"sealed"' in raw
     [(record, faces)] = [(r, f) for _, r, f in bench.journal.replay() if r["input"]["kind"] == "act"]
     assert records.input_from(record["input"], faces) == Act("reveal", {"box": 2, "cards": "QD JD 10D 9D 2C"})
-    assert records.in_clear(record, faces)["input"]["args"]["cards"] == "QD JD 10D 9D 2C"
+    assert records.in_clear(record["input"], faces)["args"]["cards"] == "QD JD 10D 9D 2C"
 
 
 def test_a_later_version_may_say_the_same_in_other_words(bench: Bench, path: Path) -> None:

@@ -7,10 +7,9 @@ reach it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from random import Random
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from daemon.games.five_card.round import HOLE
 from daemon.games.five_card.rules import DECK_ROUNDS, FEWEST_CUT, FEWEST_HANDS, FORTY, HAND, FiveCardRules
@@ -35,8 +34,7 @@ class Mishap(Enum):
     LEFT = "a player leaves at his turn (FC-17)"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """What the table asks for: ``due`` are the seats of the next cards, ``error`` what is to be corrected."""
 
     state: str

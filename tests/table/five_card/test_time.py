@@ -256,5 +256,5 @@ def test_fc14_a_keyed_hole_card_is_sealed_in_the_journal(bench: Bench, path: Pat
     assert b"5D" not in raw
     *_, (_, record, faces) = bench.journal.replay()
     assert records.input_from(record["input"], faces) == Act("reveal", {"seat": 1, "card": "5D"})
-    assert records.in_clear(record, faces)["input"]["args"]["card"] == "5D"
+    assert records.in_clear(record["input"], faces)["args"]["card"] == "5D"
     assert verify(path)["verified"]
