@@ -51,17 +51,21 @@ class Steady(Dealer):
             self.book.bets(seat, CHIP)
 
 
-def _simulated() -> int:
+class Simulated:
     """Engine, drivers, codecs and journal too, and the books compared after each round."""
-    options = SimulateOptions(game="five-card", boxes=len(SEATS))
-    evening = StudEvening(len(SEATS), settings_of(options), MemoryJournal(), Random(1))
-    evening.open()
-    game = evening.dealer.floor
-    assert isinstance(game, BenchFloor)
-    evening.dealer = Steady(game, FIVE_CARD_RULES, SEATS, Random(1))
-    for _ in range(ROUNDS):
-        evening.play()
-    return ROUNDS
+
+    def __init__(self) -> None:
+        options = SimulateOptions(game="five-card", boxes=len(SEATS))
+        self._evening = StudEvening(len(SEATS), settings_of(options), MemoryJournal(), Random(1))
+        self._evening.open()
+        floor = self._evening.dealer.floor
+        assert isinstance(floor, BenchFloor)
+        self._evening.dealer = Steady(floor, FIVE_CARD_RULES, SEATS, Random(1))
+
+    def rounds(self) -> int:
+        for _ in range(ROUNDS):
+            self._evening.play()
+        return ROUNDS
 
 
 class Bare:
@@ -74,10 +78,14 @@ class Bare:
         self._dice = Random(1)
         self._seq = self._cards = 0
         self._deck = [CardDrawn(FaceDownCard(card)) for card in FORTY]  # as PokerKit's cards are made before
+        self._played = 0
+        self.act("open-table")
+        for seat in SEATS:
+            self.act("buy-in", seat=seat, amount=STACK)
 
     def act(self, name: str, **args: int) -> None:
         self._seq += 1
-        assert self._table.handle(Act(name, args, role="dealer"), self._seq, AT).refusal is None
+        assert self._table.handle(Act(name, args, "", "dealer"), self._seq, AT).refusal is None
 
     def draw(self, place: int) -> None:
         self._seq += 1
@@ -85,9 +93,15 @@ class Bare:
         item = FromDevice("shoe", self._deck[place], boot=1, ordinal=self._cards)
         self._table.handle(item, self._seq, AT)
 
-    def play(self, number: int) -> None:
-        if number % DECK_ROUNDS == 0:
+    def rounds(self) -> int:
+        for _ in range(ROUNDS):
+            self._play()
+        return ROUNDS
+
+    def _play(self) -> None:
+        if self._played % DECK_ROUNDS == 0:
             self.act("new-deck")
+        self._played += 1
         self._dice.shuffle(self._deck)
         self.act("shuffle")
         for seat in SEATS:
@@ -105,16 +119,6 @@ class Bare:
         while now.queue:
             self.act("reveal", seat=now.queue[0])
         self.act("settle")
-
-
-def _bare() -> int:
-    bare = Bare()
-    bare.act("open-table")
-    for seat in SEATS:
-        bare.act("buy-in", seat=seat, amount=STACK)
-    for number in range(ROUNDS):
-        bare.play(number)
-    return ROUNDS
 
 
 # --- the same in PokerKit -------------------------------------------------------------------
@@ -181,6 +185,6 @@ def _kit() -> int:
 def measure() -> list[Row]:
     same = "PokerKit, the same players, cards and bets"
     return [
-        rates("rounds of five-card stud, the table alone", same, "/s", _bare, _kit, 7),
-        rates("rounds of five-card stud, simulated whole", same, "/s", _simulated, _kit, 7),
+        rates("rounds of five-card stud, the table alone", same, "/s", Bare().rounds, _kit, 7),
+        rates("rounds of five-card stud, simulated whole", same, "/s", Simulated().rounds, _kit, 7),
     ]
