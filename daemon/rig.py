@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, get_args
 
+from daemon.games.desk import Refused
 from drivers.base import Display, NumberedCommand
 
 COMMAND_IDS: Final = 0xFFFF
@@ -112,6 +113,15 @@ class Rig:
             if device.role == "shoe":
                 return device
         return None
+
+    def may_use(self, mode: str, shuffler: str = "") -> None:
+        """Whether the cards may come in another way, this one. Raises Refused."""
+        if mode not in self.sources:
+            raise Refused(f"this game is not dealt in {mode} mode", "", f"modes: {', '.join(self.sources)}")
+        if mode != BY_HAND and not self.by_role(mode):
+            raise Refused(f"no {mode} is configured", "CS-01", "see the configured devices")
+        if self.mode == mode and (mode != "shuffler" or self.shuffler == shuffler):
+            raise Refused(f"{shuffler or mode} is in use already")
 
     def not_ready(self) -> str:
         return self.source_trouble() or (self._sign_trouble() if self.needs_sign else "")

@@ -392,12 +392,7 @@ class Table:
     # --- the table's own acts -------------------------------------------------------------
 
     def _change_source(self, mode: str, shuffler: str, desk: Desk) -> None:
-        if mode not in self.rig.sources:
-            raise Refused(
-                f"this game is not dealt in {mode} mode", "", f"modes: {', '.join(self.rig.sources)}"
-            )
-        if (self.rig.mode, self.rig.shuffler) == (mode, shuffler):
-            raise Refused(f"{shuffler or mode} is in use already")
+        self.rig.may_use(mode, shuffler)
         before = self.rig.mode, self.rig.shuffler
         self.rig.mode, self.rig.shuffler = mode, shuffler
         try:
@@ -420,8 +415,6 @@ class Table:
         self._change_source("shuffler", wanted, desk)
 
     def _use_shoe(self, act: Act, desk: Desk) -> None:
-        if not self.rig.by_role("shoe"):
-            raise Refused("no shoe is configured", "CS-01")
         self._change_source("shoe", "", desk)
 
     def _use_hand(self, act: Act, desk: Desk) -> None:

@@ -17,7 +17,7 @@ from daemon.games.five_card.game import FiveCard
 from daemon.games.five_card.rules import FiveCardRules
 from daemon.games.machine import No, refusals
 from daemon.records import Plain
-from daemon.rig import BY_HAND, Rig
+from daemon.rig import BY_HAND
 from daemon.roles import CARIBBEAN, FIVE_CARD, FORMS, ActForm, Argument, roles_for, seconds_for
 from daemon.table import Table
 
@@ -88,25 +88,16 @@ def _now(engine: Engine, act: str) -> Plain:
     no = rows.refused.get((rows.states(table.game.phase), _TRIGGERS.get(act, act)))
     if no is not None:
         return _told(no.clause, no.reason, no.todo)
-    if act in _MODES and (reason := _no_source(table.rig, _MODES[act])):
-        return _told("", reason, "")
     if act == "clear-fault" and not table.faults:
         return _told("", "no fault is latched", "")
-    if act == _OPENS_ROUND[table.game.name] and table.game.round_id is None:
-        try:
+    try:
+        if act in _MODES:
+            table.rig.may_use(_MODES[act])
+        if act == _OPENS_ROUND[table.game.name] and table.game.round_id is None:
             _require_open(table)
-        except Refused as refusal:
-            return _told(refusal.clause, refusal.reason, refusal.todo)
+    except Refused as refusal:
+        return _told(refusal.clause, refusal.reason, refusal.todo)
     return {"allowed": True, "clause": "", "reason": "", "todo": ""}
-
-
-def _no_source(rig: Rig, mode: str) -> str:
-    """Why the cards cannot come in another way, this one; "" when they can."""
-    if mode not in rig.sources:
-        return f"this game is not dealt in {mode} mode"
-    if mode != BY_HAND and not rig.by_role(mode):
-        return f"no {mode} is configured"
-    return f"{mode} is in use already" if rig.mode == mode != "shuffler" else ""
 
 
 def _require_open(table: Table) -> None:

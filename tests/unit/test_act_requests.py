@@ -116,7 +116,8 @@ def test_a_way_to_deal_that_there_is_not_is_not_offered(
         offered = {each["name"]: each["now"] for each in (await api.get("/acts")).json()["acts"]}
         assert (offered[act]["allowed"], offered[act]["reason"]) == (False, reason)
         args = {"id": "SH-1"} if act == "use-shuffler" else {}
-        is_problem(await api.post(f"/acts/{act}", json={"args": args}), 409)
+        document = is_problem(await api.post(f"/acts/{act}", json={"args": args}), 409)
+        assert act == "use-shuffler" or document["detail"] == reason  # of that one its id is looked at first
 
     played(tmp_path, story, config=config)
 
