@@ -49,20 +49,28 @@ def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…")],
     as_json: Json = False,
 ) -> None:
-    """Check configurations: every error as "FILE: dotted.key: what is wrong"."""
+    """Check configurations: every error as "FILE: dotted.key: what is wrong"; a note on every file that a
+    right one names and this machine has not as it needs it."""
     from daemon.bench import file as bench_file
     from daemon.config import ConfigError, load
+    from daemon.named import missing
 
     problems: list[str] = []
+    notes: list[str] = []
     for file in files:
         try:
-            (bench_file.load if bench_file.is_bench(file) else load)(file)
+            if bench_file.is_bench(file):
+                bench_file.load(file)
+            else:
+                notes += [f"{file}: {note}" for note in missing(load(file))]
         except ConfigError as error:
             problems += error.problems
     if as_json:
-        print(json.dumps({"ok": not problems, "problems": problems}, ensure_ascii=False))
+        print(json.dumps({"ok": not problems, "problems": problems, "notes": notes}, ensure_ascii=False))
     else:
         print("\n".join(map(visible, problems)) if problems else f"{len(files)} checked: no error")
+        for note in notes:
+            print(f"note: {visible(note)}")
     raise typer.Exit(BAD_CONFIG if problems else 0)
 
 
