@@ -26,6 +26,7 @@ from daemon.cli import (
     table,
 )
 from daemon.cli.output import whole_output
+from daemon.cli.usage import Root
 
 # Name -> command, in the order of `feltd --help`.
 COMMANDS: Final[Mapping[str, Callable[..., None]]] = {
@@ -58,6 +59,7 @@ GROUPS: Final[Mapping[str, typer.Typer]] = {"journal": journal.app, "staff": sta
 
 app: Final = typer.Typer(
     name="feltd",
+    cls=Root,
     help="The controller of a poker table.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,22 @@ def test_a_role_that_is_none_is_told_the_roles(words: tuple[str, ...]) -> None:
     result = feltd(*words)
     assert result.exit_code == 2
     assert "'foo' is no role of a device: shoe, shuffler, sign" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("simulate", "--json", "--rounds", "x"), "Invalid value for '--rounds'"),
+        (("simulat", "--json"), "No such command 'simulat'"),
+        (("journal", "verify", "--json"), "Missing argument"),
+        (("act", "Open-Table", "--json"), "is no act's name"),
+        (("--bogus", "--json"), "No such option: --bogus"),
+    ],
+)
+def test_wrong_usage_with_json_is_an_object_too(words: tuple[str, ...], error: str) -> None:
+    result = feltd(*words)
+    assert result.exit_code == 2
+    assert error in json.loads(result.stdout)["error"]
+    assert "Error" in result.stderr
+    plain = feltd(*[word for word in words if word != "--json"])
+    assert (plain.exit_code, plain.stdout) == (2, "")
