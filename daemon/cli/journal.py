@@ -152,6 +152,8 @@ def export(
 
     if as_json and out is None:
         raise typer.BadParameter("--json needs --out: standard output has the export itself")
+    if key is not None and not canonical:
+        raise typer.BadParameter("--key opens the faces for --canonical; without it they stay sealed")
     try:
         if out is not None:
             records = audit.export_to(file, out, canonical, key)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from daemon.games.jackpot import Claim
 
 RULES: Final = ("61/2004", "104/85/M")
+MAX_POOL: Final = 10**12  # minor units, as of every amount in a configuration
 
 
 def hand(
@@ -50,7 +51,7 @@ def _ranked(text: str, rules: str) -> dict[str, Any]:
 
 def award(
     config: Config,
-    pool: Annotated[int, typer.Option(min=0, help="The pool as the round began, minor units.")],
+    pool: Annotated[int, typer.Option(min=0, max=MAX_POOL, help="The pool as the round began, minor units.")],
     words: Annotated[list[str], typer.Argument(metavar="BOX=CATEGORY…")],
     as_json: Json = False,
 ) -> None:

@@ -60,3 +60,12 @@ def test_wrong_usage_with_json_is_an_object_too(words: tuple[str, ...], error: s
     assert "Error" in result.stderr
     plain = feltd(*[word for word in words if word != "--json"])
     assert (plain.exit_code, plain.stdout) == (2, "")
+
+
+def test_an_option_that_would_mean_nothing_is_refused(tmp_path: Path) -> None:
+    result = feltd("journal", "export", str(tmp_path / "journal.db"), "--key", str(tmp_path / "journal.key"))
+    assert result.exit_code == 2
+    assert "--key opens the faces for --canonical" in result.output
+    result = feltd("award", "--config", "config/caribbean.toml", "--pool", str(10**12 + 1), "1=royal-flush")
+    assert result.exit_code == 2
+    assert "1000000000000" in result.output
