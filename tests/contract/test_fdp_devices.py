@@ -962,7 +962,8 @@ def test_a_wrong_serial_for_a_moment_changes_nothing(boot: int, reopen: bool) ->
     )
     line.command(StopDeal(3))
     line.run(1)
-    assert set(sent) == {fdp.GetHello()}
+    assert sent
+    assert all(frame == fdp.GetHello() for frame in sent)
     assert (unacknowledged(wrong), wrong.executed) == (1, {})
     assert line.driver.counters.drops["HELLO of another serial number"] >= 1
     swap(line, right, reopen)
@@ -1272,7 +1273,7 @@ def test_no_flipped_bit_or_pair_is_accepted(vector: dict[str, str]) -> None:
     wire = bytes.fromhex(vector["wire"])
     original = next(decoded(wire))
     for spoilt in flips(wire, pairs=True):
-        assert set(decoded(FOLLOWING + spoilt + FOLLOWING)) <= {original, AFTER}
+        assert all(frame in (original, AFTER) for frame in decoded(FOLLOWING + spoilt + FOLLOWING))
 
 
 def test_no_flipped_bit_of_any_card_is_accepted() -> None:
@@ -1280,7 +1281,7 @@ def test_no_flipped_bit_of_any_card_is_accepted() -> None:
         for event in (1, 255, 256, 4660):
             original = fdp.CardOut(event, FaceDownCard(card), face_up=bool(event % 2))
             for spoilt in flips(fdp.encode(original, event), pairs=False):
-                assert set(decoded(spoilt + FOLLOWING)) <= {original, AFTER}
+                assert all(frame in (original, AFTER) for frame in decoded(spoilt + FOLLOWING))
 
 
 def test_a_zero_before_or_after_passes_the_crc_and_not_the_decoder() -> None:
