@@ -10,7 +10,7 @@ from typing import Final
 
 from daemon.anchor import Anchor, is_signed
 from daemon.audit.ledger import Ledger
-from daemon.audit.rows import END, ODD, Files, Row, rows
+from daemon.audit.rows import DERIVED, END, ODD, Beside, Files, Row, rows
 from daemon.journal import (
     KEPT,
     KEPT_KEYS,
@@ -30,11 +30,6 @@ from daemon.sealer import NONCE_BYTES
 MOST_ERRORS: Final = 50  # one damaged page can spoil thousands of records
 STRIDE: Final = 50  # records between two breaths of a pass that must not be in anybody's way
 _TAG_BYTES: Final = 16
-_DERIVED: Final = {
-    "money": "SELECT line, account, amount, reason FROM money WHERE seq = ? ORDER BY line",
-    "outbox": "SELECT line, kind, box, amount FROM outbox WHERE seq = ? ORDER BY line",
-    "rounds": "SELECT id, outcome, summary FROM rounds WHERE seq = ? ORDER BY id",
-}
 _EVENT_TWICE: Final = """SELECT min(seq), max(seq) FROM records WHERE ordinal > 0 AND seq BETWEEN ? AND ?
     GROUP BY device, epoch, ordinal HAVING count(*) > 1"""
 
@@ -195,22 +190,23 @@ class Audit:
 
     def _records(self, connection: sqlite3.Connection, first: int, last: int) -> Iterator[None]:
         self._before, self._counts = dict(self._devices), defaultdict(int)
+        beside = Beside(connection, first, last)
         for row in rows(connection, first, last):
             self.inputs += 1
-            for sentence in self._record(connection, row):
+            for sentence in self._record(beside, row):
                 self.found(f"record {row.seq}: {sentence}: {KEPT}")
             if self.inputs % STRIDE == 0:
                 yield
         for one, other in connection.execute(_EVENT_TWICE, (first, last)):
             self.found(f"records {one} and {other}: one event of a device twice: {KEPT}")
 
-    def _record(self, connection: sqlite3.Connection, row: Row) -> list[str]:
+    def _record(self, beside: Beside, row: Row) -> list[str]:
         expected, self.seq = self.seq + 1, row.seq
         if not row.holds_bytes():
             return ["record, sealed face or hash is not stored as bytes"]
         wrong = self._breaks(expected, row)
         try:
-            wrong += self._says(connection, row)
+            wrong += self._says(beside, row)
         except ODD as error:
             wrong.append(f"not a record of this format ({type(error).__name__})")
         return wrong
@@ -233,7 +229,7 @@ class Audit:
         """Whether what was kept of this record says nothing else, however often it was kept."""
         return self._asked.get(seq, set()) <= {hash_}
 
-    def _says(self, connection: sqlite3.Connection, row: Row) -> Iterator[str]:
+    def _says(self, beside: Beside, row: Row) -> Iterator[str]:
         """What the record says is well formed, adds up, and is what the other tables say."""
         plain = decode(row.record)
         said = plain["input"]
@@ -242,7 +238,7 @@ class Audit:
         yield from self._identity(row, said)
         if not _seal_fits(said, len(row.sealed)):
             yield "the sealed face is not there as the record says"
-        yield from self._derived(connection, row.seq, plain)
+        yield from self._derived(beside, row.seq, plain)
         yield from self._anchored(row, plain)
         if said["kind"] == "snapshot":
             self._snapshot = row.seq
@@ -276,15 +272,15 @@ class Audit:
         self._devices[device] = (epoch, max(highest, ordinal))
         return epoch
 
-    def _derived(self, connection: sqlite3.Connection, seq: int, record: Plain) -> Iterator[str]:
-        rounds = _round_rows(record)
+    def _derived(self, beside: Beside, seq: int, record: Plain) -> Iterator[str]:
+        rounds, rows_of = _round_rows(record), beside.of(seq)
         self._rounds.extend((id_, seq, outcome, summary) for id_, outcome, summary in rounds)
         for table, expected in (
             ("money", money_rows(record)),
             ("outbox", [(line, *row) for line, row in enumerate(record.get("outbox", ()))]),
             ("rounds", rounds),
         ):
-            found = connection.execute(_DERIVED[table], (seq,)).fetchall()
+            found = rows_of[table]
             self._counts[table] += len(found)
             if found != expected:
                 yield f"the table {table!r} does not say what the record says"
@@ -308,7 +304,7 @@ class Audit:
             yield "its anchor is not signed by the journal's signer: the journal was rewritten"
 
     def _strays(self, connection: sqlite3.Connection, first: int) -> None:
-        for table in (*_DERIVED, "anchors"):
+        for table in (*DERIVED, "anchors"):
             # Accounts of rounds may be kept from archives; nothing else is.
             where = f"WHERE seq >= {first}" if table == "rounds" else ""
             held = connection.execute(f"SELECT count(*) FROM {table} {where}").fetchone()[0]

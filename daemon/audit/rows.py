@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from daemon.journal import ARCHIVE_ID, Part, folder_of, manifest, reading
 
@@ -37,12 +37,65 @@ class Row(NamedTuple):
 
 _QUERY: Final = f"""SELECT {", ".join("r." + name for name in Row._fields[:-1])}, a.signature
     FROM records AS r LEFT JOIN anchors AS a USING (seq) WHERE r.seq BETWEEN ? AND ? ORDER BY r.seq"""
+_MONEY: Final = """SELECT seq, line, account, amount, reason FROM money WHERE seq BETWEEN ? AND ?
+    ORDER BY seq, line"""
+_OUTBOX: Final = """SELECT seq, line, kind, box, amount FROM outbox WHERE seq BETWEEN ? AND ?
+    ORDER BY seq, line"""
+_ROUNDS: Final = "SELECT seq, id FROM rounds WHERE seq BETWEEN ? AND ? ORDER BY id"
+_ROUND: Final = "SELECT id, outcome, summary FROM rounds WHERE id = ?"
+DERIVED: Final = ("money", "outbox", "rounds")  # tables of what the records say already
 END: Final = 2**63 - 1
 
 
 def rows(connection: sqlite3.Connection, first: int = 1, last: int = END) -> Iterator[Row]:
     """The records of one file, with their anchors."""
     return map(Row._make, connection.execute(_QUERY, (first, last)))
+
+
+class Beside:
+    """What the other tables of a file have of its records, asked for in the order of their numbers.
+
+    Money and outbox are read once, in step with the records; of the rounds, which are few and large, only
+    the numbers are. A query for each record would read all the rounds each time: they have no index.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, first: int, last: int) -> None:
+        span = (first, last)
+        self._connection = connection
+        self._money = _Lines(connection.execute(_MONEY, span))
+        self._outbox = _Lines(connection.execute(_OUTBOX, span))
+        self._rounds: dict[int, list[int]] = {}
+        for seq, number in connection.execute(_ROUNDS, span):
+            self._rounds.setdefault(seq, []).append(number)
+
+    def of(self, seq: int) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of one record, by table. A record is not asked for twice, nor an earlier one after it."""
+        return {
+            "money": self._money.of(seq),
+            "outbox": self._outbox.of(seq),
+            "rounds": [
+                self._connection.execute(_ROUND, (number,)).fetchone() for number in self._closed(seq)
+            ],
+        }
+
+    def _closed(self, seq: int) -> list[int]:
+        return self._rounds.pop(seq, [])
+
+
+class _Lines:
+    """A table of lines by record, read from one end to the other."""
+
+    def __init__(self, lines: Iterator[tuple[Any, ...]]) -> None:
+        self._lines = lines
+        self._next = next(lines, None)
+
+    def of(self, seq: int) -> list[tuple[object, ...]]:
+        found = []
+        while self._next is not None and self._next[0] <= seq:
+            if self._next[0] == seq:  # those of a number that no record has are counted in the end
+                found.append(self._next[1:])
+            self._next = next(self._lines, None)
+        return found
 
 
 class Files:
