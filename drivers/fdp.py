@@ -113,6 +113,7 @@ _CARD_OF_BYTE: Final = {
     for rank_nibble in range(1, 14)
 }
 _BYTE_OF_CARD: Final = {card: byte for byte, card in _CARD_OF_BYTE.items()}
+_FACE_OF_BYTE: Final = {byte: FaceDownCard(card) for byte, card in _CARD_OF_BYTE.items()}
 
 
 FOREIGN: Final = 0xFF  # what our simulator reads on a card that is none of the 52
@@ -226,10 +227,9 @@ class CardOut(EventFrame):
     def parse(cls, payload: bytes) -> Self:
         """The frame of a payload; flags beyond the two known ones are ignored."""
         event, byte, flags = cls.LAYOUT.unpack(payload)
-        card = _CARD_OF_BYTE.get(byte)
+        face = _FACE_OF_BYTE.get(byte)
         # A foreign card is an event like any other: refusing it would hold up all that follow.
-        face = FaceDownCard(card) if card else None
-        return cls(event, face, bool(flags & 1), not flags & 2, bool(byte) and card is None)
+        return cls(event, face, flags & 1 == 1, not flags & 2, face is None and byte != 0)
 
 
 @dataclass(slots=True)
@@ -444,6 +444,7 @@ _HOST_FRAMES: Final[tuple[type[Frame], ...]] = (
     Ack, Nak, GetHello, GetStatus, GetEvents, Query, Lock, Unlock, Shuffle, Deal, Stop, ClearFault,
 )  # fmt: skip
 FRAMES: Final = {frame.CODE: frame for frame in _DEVICE_FRAMES + _HOST_FRAMES}
+_PARSERS: Final = {code: (frame.parse, 3 + frame.LAYOUT.size) for code, frame in FRAMES.items()}
 _FIELDS: Final = {frame: tuple(field.name for field in fields(frame)) for frame in FRAMES.values()}
 
 
@@ -460,12 +461,13 @@ def decode(body: bytes) -> Frame:
     """
     if body[0] != VERSION:
         raise BadFrame("another protocol version")
-    kind = FRAMES.get(body[1])
-    if kind is None:
+    known = _PARSERS.get(body[1])
+    if known is None:
         raise BadFrame("unknown frame type")
-    if len(body) - 3 != kind.LAYOUT.size:
+    parse, length = known
+    if len(body) != length:
         raise BadFrame("wrong length")
-    frame = kind.parse(body[3:])
+    frame = parse(body[3:])
     if isinstance(frame, EventFrame) and not frame.event:
         raise BadFrame("event number 0")
     return frame
