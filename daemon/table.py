@@ -334,8 +334,9 @@ class Table:
             return
         if item.ordinal:
             device.boot, device.ordinal = item.boot, item.ordinal
-        if type(event) in _NEWS:  # nearly all that comes
-            self._news(device, event, desk)
+        kind = _NEWS.get(type(event))
+        if kind is not None:  # nearly all that comes
+            self._news(device, kind, event, desk)
         elif isinstance(event, CommandResult):
             self._command_result(device, event, desk)
         elif isinstance(event, SignShows):
@@ -351,14 +352,13 @@ class Table:
             assert isinstance(event, FaultCleared)
             device.faults.pop(event.code, None)
 
-    def _news(self, device: Device, event: DeviceEvent, desk: Desk) -> None:
-        in_use = device is self.rig.source
-        if in_use or isinstance(event, CutCardDrawn):
-            self.game.handle(DeviceNews(_NEWS[type(event)], device.id, event), desk)
+    def _news(self, device: Device, kind: str, event: DeviceEvent, desk: Desk) -> None:
+        if device is self.rig.source or kind == "cut-card":
+            self.game.handle(DeviceNews(kind, device.id, event), desk)
         elif isinstance(event, _BRINGS_CARDS):
             self.game.handle(DeviceNews("stray-cards", device.id, event), desk)
         else:
-            desk.note("", f"{device.id}, not in use: {_NEWS[type(event)]}")
+            desk.note("", f"{device.id}, not in use: {kind}")
 
     def _restarted(self, device: Device, boot: int, desk: Desk) -> None:
         device.boot, device.ordinal, device.epoch = boot, 0, device.epoch + 1

@@ -35,8 +35,8 @@ def unfollowed(bets: Mapping[int, int], still_in: Collection[int]) -> tuple[int,
     seat = max(bets, key=bets.__getitem__)
     if seat not in still_in:
         return 0, 0
-    excess = bets[seat] - max((bet for other, bet in bets.items() if other != seat), default=0)
-    return (seat, excess) if excess else (0, 0)
+    *_, second, most = sorted([0, *bets.values()])
+    return (seat, most - second) if most > second else (0, 0)
 
 
 def divide(bets: Mapping[int, int], still_in: Collection[int], antes: int) -> list[Pot]:

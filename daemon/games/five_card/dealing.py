@@ -40,10 +40,12 @@ class Dealing(Chips):
     def _taken(self, item: GameInput, desk: Desk) -> DealtCard:
         """A card that just left the deck."""
         now = self._now
-        card = DealtCard(self._see(self._believed(item, desk)))
         if not isinstance(item, Act):
+            event = item.event
+            assert isinstance(event, CardDrawn)
             now.by_hand = False
-            return card
+            return DealtCard(self._heard(event, desk))
+        card = DealtCard(self._see(self._read(item)))
         card.keyed = desk.seq if card.face is not None else 0
         if desk.devices.mode == "shoe":
             now.by_hand = True
@@ -199,7 +201,7 @@ class Dealing(Chips):
         assert isinstance(event, CardDrawn)
         self._now.by_hand = self._now.by_hand and bool(self._now.entered_by_hand)
         if card.face is None:
-            card.face = self._see(self._believed(news, desk))
+            card.face = self._heard(event, desk)
         elif event.foreign or event.face not in (None, card.face):
             desk.latch(
                 "other-face", "the shoe read another card than was keyed", "clear-fault, or wrong-deck"

@@ -165,17 +165,17 @@ class Memory:
             self._now.order = None
         return face
 
-    def _believed(self, item: GameInput, desk: Desk) -> FaceDownCard | None:
-        """:meth:`_read`; what cannot be believed is told."""
-        if isinstance(item, Act):
-            return self._read(item)
-        event = item.event
-        assert isinstance(event, CardDrawn)
+    def _heard(self, event: CardDrawn, desk: Desk) -> FaceDownCard | None:
+        """The face that the shoe tells, from now on seen; what cannot be believed is told."""
         face = self._told(event)
         if face is None:
             self._doubt(event, desk)
-        elif not event.sure:
+            return None
+        if not event.sure:
             desk.note("FC-19", "a card was read with low confidence: compare it")
+        now = self._now
+        now.faces_seen.add(face.turn().index)
+        now.order = None
         return face
 
     @staticmethod
