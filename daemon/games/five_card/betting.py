@@ -147,7 +147,6 @@ class Betting(Dealing):
         seat.stack -= amount
         hand.bet += amount
         hand.staked += amount
-        self._now.staked += amount
         if seat.stack < hand.lowest:
             hand.lowest = seat.stack
         hand.all_in = not seat.stack

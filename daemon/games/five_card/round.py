@@ -142,7 +142,6 @@ class Round:
     live: list[Hand] = field(default_factory=list)  # the hands still in; made anew by whatever changes it
     antes: int = 0  # what of them is in the pot, minor units
     first_rake: int = 0
-    staked: int = 0  # what all hands bet, folded ones too
     # The deal: whom the next cards are due to, and those that wait for a correction (FC-19).
     out: list[DealtCard] = field(default_factory=list)  # in the order they came out, the burn first
     due: list[int] = field(default_factory=list)
@@ -188,7 +187,7 @@ class Round:
     @property
     def pot(self) -> int:
         """Everything in the middle, minor units (FC-07)."""
-        return self.antes + self.staked
+        return self.antes + sum([hand.staked for hand in self.hands.values()])
 
     def from_right_of(self, seat: int) -> list[Hand]:
         """The other hands still in, anticlockwise from the right of ``seat``."""

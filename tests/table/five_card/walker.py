@@ -151,7 +151,6 @@ class Walker:
             assert self.money[f"stack.{seat}"] == (holder.stack if holder else 0)
         now = self.game.round
         assert self.money["pot"] == (now.pot if now else 0) >= 0
-        assert now is None or now.pot == now.antes + sum(hand.staked for hand in now.hands.values())
         bought = -sum(self.money[f"player.{seat}"] for seat in range(1, 9))
         on_table = sum(seat.stack for seat in self.game.seats.values()) + self.money["pot"]
         assert bought == on_table + self.money["house.rake"] + self.money["house"]
