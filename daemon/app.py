@@ -253,7 +253,6 @@ class _Server(uvicorn.Server):
         self._told.set()
 
     async def main_loop(self) -> None:
-        await self.on_tick(0)  # the headers of every answer
         await self._told.wait()
 
     @contextlib.contextmanager

@@ -30,13 +30,13 @@ from daemon.games.five_card.programme import ante_text, buy_in_page
 from daemon.games.five_card.rules import LEVELS, MOST_HANDS, FiveCardRules
 from daemon.games.jackpot import JackpotRules
 from daemon.games.linked import Terms
+from daemon.games.money import MAX_AMOUNT
 from daemon.house import House
 from daemon.links.url import make_link
 from daemon.registry import ProtocolError, protocol
 from daemon.rig import BY_HAND
 from drivers.protocol import DeviceProtocol, Option
 
-MAX_AMOUNT: Final = 10**12  # minor units: sums stay far below the 64 bits of the journal
 MAX_FILE: Final = 2**20  # bytes
 CREDENTIAL: Final = "credential"
 OUR_CREDENTIALS: Final = "/run/credentials/feltd.service"

@@ -17,8 +17,15 @@ from daemon.linked.secret import password_of
 from daemon.sealer import SealError, load_key
 from daemon.sessions import StaffError, StaffFile
 
-# The service manager makes them when it starts a unit (StateDirectory, RuntimeDirectory, LoadCredential).
-_MADE_AT_START: Final = (Path("/var/lib/feltd"), Path("/run/feltd"), Path("/run/credentials"))
+# The service manager makes them when it starts feltd.service or feltd@NAME.service (StateDirectory,
+# RuntimeDirectory, LoadCredential).
+_MADE_AT_START: Final = (
+    "/var/lib/feltd",
+    "/var/lib/feltd/*",
+    "/run/feltd",
+    "/run/feltd-*",
+    "/run/credentials/*",
+)
 
 
 def missing(settings: Settings) -> Iterator[str]:
@@ -45,4 +52,4 @@ def missing(settings: Settings) -> Iterator[str]:
 
 
 def _made_at_start(file: Path) -> bool:
-    return any(folder in file.parents for folder in _MADE_AT_START) and not os.path.isdir(file.parent)
+    return any(map(file.parent.match, _MADE_AT_START)) and not os.path.isdir(file.parent)

@@ -21,6 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from daemon import config
+from daemon.games.money import MAX_AMOUNT
 from daemon.registry import known, protocol
 
 FILE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -136,7 +137,7 @@ def _range(metadata: list[object]) -> str:
             said.append("not empty")
         elif pattern := getattr(each, "pattern", None):
             said.append(_PATTERNS[pattern])
-    if highest is not None and highest != config.MAX_AMOUNT:  # that limit stands above the tables
+    if highest is not None and highest != MAX_AMOUNT:  # that limit stands above the tables
         said.append(f"{lowest} to {highest}")
     return ", ".join(said)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from daemon.anchor import Anchor, is_signed
@@ -30,6 +30,7 @@ from daemon.sealer import NONCE_BYTES
 MOST_ERRORS: Final = 50  # one damaged page can spoil thousands of records
 STRIDE: Final = 50  # records between two breaths of a pass that must not be in anybody's way
 _TAG_BYTES: Final = 16
+_OTHER_TABLES: Final = (*DERIVED, "anchors")
 _EVENT_TWICE: Final = """SELECT min(seq), max(seq) FROM records WHERE ordinal > 0 AND seq BETWEEN ? AND ?
     GROUP BY device, epoch, ordinal HAVING count(*) > 1"""
 
@@ -96,7 +97,12 @@ class Audit:
                 if part.name not in self._looked_into:
                     self._looked_into.add(part.name)
                     self._archive_file(connection, part, newest)
+                whole = self.seq < part.first
                 yield from self._records(connection, max(part.first, self.seq + 1), part.last)
+                if whole and not self.unread:
+                    # The newest may have later records already that the manifest does not name.
+                    later = f"seq > {part.last} AND typeof(seq) = 'integer'" if newest else "0"
+                    self._strays(connection, dict.fromkeys(_OTHER_TABLES, later), f"{name}: ")
         except (JournalError, sqlite3.Error, OSError) as error:
             self.found(f"{name}: {error}: {KEPT}")
             self.unread = True
@@ -147,7 +153,8 @@ class Audit:
         first = self.seq + 1
         for _ in self._records(connection, 1, END):
             pass
-        self._strays(connection, first)
+        # Accounts of rounds may be kept from archives; nothing else is.
+        self._strays(connection, {"rounds": f"seq < {first} AND typeof(seq) = 'integer'"})
         if _meta(connection, "snapshot") != (str(self._snapshot) if self._snapshot else ""):
             self.found(f"record {_meta(connection, 'snapshot')[:20]!r} is not the newest snapshot: {KEPT}")
         if _meta(connection, "signer") != self.signer:
@@ -303,14 +310,15 @@ class Audit:
         elif not self.unread:
             yield "its anchor is not signed by the journal's signer: the journal was rewritten"
 
-    def _strays(self, connection: sqlite3.Connection, first: int) -> None:
-        for table in (*DERIVED, "anchors"):
-            # Accounts of rounds may be kept from archives; nothing else is.
-            where = f"WHERE seq >= {first}" if table == "rounds" else ""
-            held = connection.execute(f"SELECT count(*) FROM {table} {where}").fetchone()[0]
-            stray = held - self._counts[table]
+    def _strays(self, connection: sqlite3.Connection, allowed: Mapping[str, str], where: str = "") -> None:
+        """Rows of records that were not read; ``allowed`` are those that may be there, by table."""
+        for table in _OTHER_TABLES:
+            rows = f"SELECT count(*) FROM {table} WHERE NOT ({allowed.get(table, '0')})"
+            stray = connection.execute(rows).fetchone()[0] - self._counts[table]
             if stray:
-                self.found(f"the table {table!r} has {stray} rows of records that do not exist: {KEPT}")
+                self.found(
+                    f"{where}the table {table!r} has {stray} rows of records that do not exist: {KEPT}"
+                )
 
 
 def _meta(connection: sqlite3.Connection, key: str) -> str:

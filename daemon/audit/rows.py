@@ -41,8 +41,9 @@ _MONEY: Final = """SELECT seq, line, account, amount, reason FROM money WHERE se
     ORDER BY seq, line"""
 _OUTBOX: Final = """SELECT seq, line, kind, box, amount FROM outbox WHERE seq BETWEEN ? AND ?
     ORDER BY seq, line"""
-_ROUNDS: Final = "SELECT seq, id FROM rounds WHERE seq BETWEEN ? AND ? ORDER BY id"
-_ROUND: Final = "SELECT id, outcome, summary FROM rounds WHERE id = ?"
+# By its place in the file: a table that somebody made anew may have an id twice.
+_ROUNDS: Final = "SELECT seq, rowid FROM rounds WHERE seq BETWEEN ? AND ? ORDER BY id"
+_ROUND: Final = "SELECT id, outcome, summary FROM rounds WHERE rowid = ?"
 DERIVED: Final = ("money", "outbox", "rounds")  # tables of what the records say already
 END: Final = 2**63 - 1
 
@@ -56,7 +57,7 @@ class Beside:
     """What the other tables of a file have of its records, asked for in the order of their numbers.
 
     Money and outbox are read once, in step with the records; of the rounds, which are few and large, only
-    the numbers are. A query for each record would read all the rounds each time: they have no index.
+    their places are. A query for each record would read all the rounds each time: they have no index.
     """
 
     def __init__(self, connection: sqlite3.Connection, first: int, last: int) -> None:
@@ -65,21 +66,17 @@ class Beside:
         self._money = _Lines(connection.execute(_MONEY, span))
         self._outbox = _Lines(connection.execute(_OUTBOX, span))
         self._rounds: dict[int, list[int]] = {}
-        for seq, number in connection.execute(_ROUNDS, span):
-            self._rounds.setdefault(seq, []).append(number)
+        for seq, place in connection.execute(_ROUNDS, span):
+            self._rounds.setdefault(seq, []).append(place)
 
     def of(self, seq: int) -> dict[str, list[tuple[object, ...]]]:
         """The rows of one record, by table. A record is not asked for twice, nor an earlier one after it."""
+        places = self._rounds.pop(seq, ())
         return {
             "money": self._money.of(seq),
             "outbox": self._outbox.of(seq),
-            "rounds": [
-                self._connection.execute(_ROUND, (number,)).fetchone() for number in self._closed(seq)
-            ],
+            "rounds": [self._connection.execute(_ROUND, (place,)).fetchone() for place in places],
         }
-
-    def _closed(self, seq: int) -> list[int]:
-        return self._rounds.pop(seq, [])
 
 
 class _Lines:
@@ -92,7 +89,7 @@ class _Lines:
     def of(self, seq: int) -> list[tuple[object, ...]]:
         found = []
         while self._next is not None and self._next[0] <= seq:
-            if self._next[0] == seq:  # those of a number that no record has are counted in the end
+            if self._next[0] == seq:  # those of a number that no record has are counted afterwards
                 found.append(self._next[1:])
             self._next = next(self._lines, None)
         return found

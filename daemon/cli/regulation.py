@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from daemon.cli.answers import Config, Json, caribbean_of, pairs_of, settings_of, tell
+from daemon.games.money import MAX_AMOUNT
 
 if TYPE_CHECKING:
     from daemon.games.jackpot import Claim
 
 RULES: Final = ("61/2004", "104/85/M")
-MAX_POOL: Final = 10**12  # minor units, as of every amount in a configuration
 
 
 def hand(
@@ -51,7 +51,9 @@ def _ranked(text: str, rules: str) -> dict[str, Any]:
 
 def award(
     config: Config,
-    pool: Annotated[int, typer.Option(min=0, max=MAX_POOL, help="The pool as the round began, minor units.")],
+    pool: Annotated[
+        int, typer.Option(min=0, max=MAX_AMOUNT, help="The pool as the round began, minor units.")
+    ],
     words: Annotated[list[str], typer.Argument(metavar="BOX=CATEGORY…")],
     as_json: Json = False,
 ) -> None:

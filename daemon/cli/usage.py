@@ -19,7 +19,7 @@ class Root(TyperGroup):
     """``feltd`` itself: whatever is wrong with the words of a command passes through here."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta[_ASKED] = "--json" in args
+        ctx.meta[_ASKED] = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
         with _told(ctx):
             rest: list[str] = super().parse_args(ctx, args)
             return rest

@@ -216,7 +216,7 @@ class Desk(Outcome):
     __slots__ = ("at", "devices", "faults", "seq")
 
     def __init__(self, devices: Devices, seq: int, at: str, faults: dict[str, Fault]) -> None:
-        # One is made for every input: the way through the base class would cost a fifth more.
+        # The base class's own fields, too: one is made for every input, and the way there costs a fifth more.
         self.effects, self.moves, self.outbox = [], [], []
         self.refusal, self.message = None, ""
         self.devices, self.seq, self.at, self.faults = devices, seq, at, faults

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
+
+MAX_AMOUNT: Final = 10**12  # minor units, of any one amount: sums stay far below the 64 bits of the journal
 
 
 @lru_cache(maxsize=64)

@@ -655,6 +655,15 @@ ARCHIVES: dict[str, tuple[Callable[[Path], object], str, bool]] = {
         False,
     ),
     "anchor gone": (_in_middle("DELETE FROM anchors"), "its anchor is missing", False),
+    "money of no record": (
+        _in_middle("INSERT INTO money VALUES (90000, 0, 'house', 5, 'gift')"), "'money' has 1 rows", False
+    ),
+    "outbox of nothing": (
+        _in_middle("INSERT INTO outbox VALUES ('x', 0, 'award', 1, 5)"), "'outbox' has 1 rows", False
+    ),
+    "a round between": (
+        _in_middle("INSERT INTO rounds VALUES (90000, 5.5, 'settled', x'7b7d')"), "'rounds' has 1 rows", False
+    ),
 }  # fmt: skip
 
 

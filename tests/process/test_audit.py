@@ -22,7 +22,7 @@ import pytest
 
 from daemon import audit
 from daemon.anchor import Anchor, Signer
-from daemon.audit import export, verify
+from daemon.audit import export, verify, verify_open
 from daemon.games.desk import Act
 from daemon.journal import Entry, JournalError, MemoryJournal, create, header_bytes, link_hash, open_journal
 from daemon.records import decode, encode, input_record, outcome_record
@@ -442,6 +442,22 @@ def test_what_was_done_to_the_file_is_said(copy: Path, statement: str, said: str
     found = verify(copy)
     assert any(said in error for error in found["errors"]), found["errors"]
     assert not found["verified"]
+
+
+@pytest.mark.parametrize("elsewhere", ["NULL", "0"])
+def test_a_forged_round_is_not_hidden_by_a_true_one_with_its_number(copy: Path, elsewhere: str) -> None:
+    """The table was made anew without its key, the true account first under a record that there is not."""
+    sql(
+        copy,
+        "ALTER TABLE rounds RENAME TO old",
+        "CREATE TABLE rounds (id INTEGER, seq INTEGER, outcome TEXT, summary BLOB)",
+        f"INSERT INTO rounds SELECT id, {elsewhere}, outcome, summary FROM old WHERE id = 1",
+        "INSERT INTO rounds SELECT id, seq, 'FAKE', x'7b7d' FROM old WHERE id = 1",
+        "INSERT INTO rounds SELECT * FROM old WHERE id > 1",
+        "DROP TABLE old",
+    )
+    for check in (verify, verify_open):
+        assert any("'rounds' does not say what the record says" in error for error in check(copy)["errors"])
 
 
 def test_a_swapped_pair_is_found(copy: Path) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.config import MAX_AMOUNT
 from daemon.games.caribbean.programme import CLOSED, NEUTRAL, prize_pages, programme
 from daemon.games.caribbean.round import PendingAward
 from daemon.games.desk import Act
 from daemon.games.hands import Category
+from daemon.games.money import MAX_AMOUNT
 from drivers.base import Display, Drop
 from drivers.sign.alpha import AlphaSign
 from tests.table.floor import RULES, STAKE, Floor, rules, with_pool

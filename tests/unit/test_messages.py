@@ -58,8 +58,9 @@ def test_wrong_usage_with_json_is_an_object_too(words: tuple[str, ...], error: s
     assert result.exit_code == 2
     assert error in json.loads(result.stdout)["error"]
     assert "Error" in result.stderr
-    plain = feltd(*[word for word in words if word != "--json"])
-    assert (plain.exit_code, plain.stdout) == (2, "")
+    for plain in ([word for word in words if word != "--json"], ["act", "Open-Table", "--", "--json"]):
+        result = feltd(*plain)
+        assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_an_option_that_would_mean_nothing_is_refused(tmp_path: Path) -> None:

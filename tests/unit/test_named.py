@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -86,3 +87,20 @@ def test_a_password_that_others_may_read(config: Path, tmp_path: Path) -> None:
     (tmp_path / "link-password").chmod(0o644)
     assert "chmod 600" in notes(config)[0]
     assert "secret" not in notes(config)[0]
+
+
+def test_what_the_unit_of_a_named_table_makes_and_what_it_does_not(config: Path) -> None:
+    text = config.read_text()
+    named = text.replace('"journal.', '"/var/lib/feltd/west/journal.')
+    config.write_text(named.replace('"feltd.sock"', '"/run/feltd-west/feltd.sock"'))
+    assert notes(config) == []
+    config.write_text(text.replace('"journal.db"', '"/var/lib/feltd/west/lost/journal.db"'))
+    assert notes(config) == [
+        f"{config}: table.journal: there is no folder /var/lib/feltd/west/lost on this machine"
+    ]
+
+
+def test_a_pipe_in_place_of_a_password_keeps_nobody_waiting(config: Path, tmp_path: Path) -> None:
+    add(config, LINKED)
+    os.mkfifo(tmp_path / "link-password", 0o600)
+    assert "is no regular file" in notes(config)[0]

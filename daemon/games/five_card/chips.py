@@ -8,8 +8,9 @@ from daemon.games.five_card.memory import NO_ROOM
 from daemon.games.five_card.round import STACKS, Hand, Round, Seat
 from daemon.games.five_card.rows import ANTES
 from daemon.games.five_card.rules import FEWEST_HANDS, FORTY, HAND, MOST_HANDS
+from daemon.games.money import MAX_AMOUNT
 
-MOST_CHIPS = 10**12  # minor units at one seat: sums stay far below the 64 bits of the journal
+MOST_CHIPS = MAX_AMOUNT  # at one seat
 
 
 class Chips(House):

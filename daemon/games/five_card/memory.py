@@ -173,10 +173,7 @@ class Memory:
             return None
         if not event.sure:
             desk.note("FC-19", "a card was read with low confidence: compare it")
-        now = self._now
-        now.faces_seen.add(face.turn().index)
-        now.order = None
-        return face
+        return self._see(face)
 
     @staticmethod
     def _doubt(event: CardDrawn, desk: Desk) -> None:
