@@ -35,6 +35,7 @@ from daemon.house import House
 from daemon.links.url import make_link
 from daemon.registry import ProtocolError, protocol
 from daemon.rig import BY_HAND
+from daemon.whole import content
 from drivers.protocol import DeviceProtocol, Option
 
 MAX_FILE: Final = 2**20  # bytes
@@ -505,18 +506,13 @@ def parsed(path: Path) -> dict[str, object]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a regular file. A daemon that runs reads it too: a pipe must not keep it waiting."""
-    with open(path, "rb", opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ConfigError([f"{path}: cannot be read: not a regular file"])
-        content = file.read(MAX_FILE + 1)
-    if len(content) > MAX_FILE:
+    """The bytes of a regular file. A daemon that runs reads it too."""
+    data, mode = content(path, MAX_FILE)
+    if not stat.S_ISREG(mode):
+        raise ConfigError([f"{path}: cannot be read: not a regular file"])
+    if len(data) > MAX_FILE:
         raise ConfigError([f"{path}: cannot be read: longer than {MAX_FILE} bytes"])
-    return content
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    return data
 
 
 def _shaped(path: Path, content: dict[str, object]) -> _AnyFile:

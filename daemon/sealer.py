@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from daemon.anchor import Signer
+from daemon.whole import content, open_to_others
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -138,11 +139,6 @@ def _sync_folder(path: Path) -> None:
         os.close(folder)
 
 
-def _is_credential(path: Path) -> bool:
-    """Given by the service manager, who lets only this service read it (by an ACL, which looks like 0440)."""
-    return path.parent == Path(os.environ.get("CREDENTIALS_DIRECTORY", "/nowhere"))
-
-
 def load_key(path: Path) -> Sealer:
     """The sealer of a key file. Raises SealError when it is missing, is none, or others may read it."""
     keys = _content(path)
@@ -155,21 +151,14 @@ def load_key(path: Path) -> Sealer:
 def _content(path: Path) -> bytes:
     """The keys of a regular file that nobody else may read; no more is read than a key file can have."""
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            keys = file.read(MOST_KEYS * KEY_BYTES + 1) if stat.S_ISREG(mode) else b""
+        keys, mode = content(path, MOST_KEYS * KEY_BYTES)
     except OSError as error:
         raise SealError(f"{path}: {error.strerror}: the faces in the journal cannot be opened") from None
     if not stat.S_ISREG(mode):
         raise SealError(f"{path}: is no regular file, and so no sealing key: name the key file")
-    if mode & 0o077 and not _is_credential(path):
+    if open_to_others(path, mode):
         raise SealError(f"{path}: others may read the sealing key: chmod 600 it")
     if len(keys) > MOST_KEYS * KEY_BYTES:
         most = f"{MOST_KEYS} keys of {KEY_BYTES} bytes"
         raise SealError(f"{path}: is longer than {most}, and so no sealing key: name the key file")
     return keys
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """A pipe that nobody writes must not keep us waiting."""
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)

@@ -18,7 +18,7 @@ SECOND: Final = 1_000_000_000
 # --- events: what a device tells -------------------------------------------------------
 
 
-# Not frozen: one is made for every card, and freezing doubles its cost.
+# Not frozen: one is made for every card, and freezing makes it cost three times as much.
 @dataclass(slots=True)
 class CardDrawn:
     """A card left the shoe. ``face`` is None when it was not read (present but unread)."""

@@ -127,7 +127,7 @@ def byte_from_card(card: Card) -> int:
 # --- frames ------------------------------------------------------------------------------
 
 
-# Frames are not frozen: one is made for whatever is said, and freezing doubles to trebles its cost.
+# Frames are not frozen: one is made for whatever is said, and freezing costs two to four times as much.
 @dataclass(slots=True)
 class Frame:
     """A frame. ``CODE`` is its type byte; the fields of a subclass are its payload, in order."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from daemon.anchor import Anchor, is_signed
 from daemon.audit.ledger import Ledger
-from daemon.audit.rows import DERIVED, END, ODD, Beside, Files, Row, rows
+from daemon.audit.rows import END, ODD, Beside, Files, Row, rows
 from daemon.journal import (
     KEPT,
     KEPT_KEYS,
@@ -30,7 +30,7 @@ from daemon.sealer import NONCE_BYTES
 MOST_ERRORS: Final = 50  # one damaged page can spoil thousands of records
 STRIDE: Final = 50  # records between two breaths of a pass that must not be in anybody's way
 _TAG_BYTES: Final = 16
-_OTHER_TABLES: Final = (*DERIVED, "anchors")
+_OTHER_TABLES: Final = ("money", "outbox", "rounds", "anchors")  # what they say follows from the records
 _EVENT_TWICE: Final = """SELECT min(seq), max(seq) FROM records WHERE ordinal > 0 AND seq BETWEEN ? AND ?
     GROUP BY device, epoch, ordinal HAVING count(*) > 1"""
 

@@ -44,7 +44,6 @@ _OUTBOX: Final = """SELECT seq, line, kind, box, amount FROM outbox WHERE seq BE
 # By its place in the file: a table that somebody made anew may have an id twice.
 _ROUNDS: Final = "SELECT seq, rowid FROM rounds WHERE seq BETWEEN ? AND ? ORDER BY id"
 _ROUND: Final = "SELECT id, outcome, summary FROM rounds WHERE rowid = ?"
-DERIVED: Final = ("money", "outbox", "rounds")  # tables of what the records say already
 END: Final = 2**63 - 1
 
 

@@ -30,7 +30,7 @@ class Refused(Exception):
 # --- inputs ------------------------------------------------------------------------------
 
 
-# Not frozen: one is made for every word, and freezing makes seven fields cost six times as much.
+# Not frozen: one is made for every word, and freezing makes it cost four times as much.
 @dataclass(slots=True)
 class Act:
     """What a person did at the table (``cli.md``, "Acts"). ``args`` are as they were given.
@@ -216,7 +216,7 @@ class Desk(Outcome):
     __slots__ = ("at", "devices", "faults", "seq")
 
     def __init__(self, devices: Devices, seq: int, at: str, faults: dict[str, Fault]) -> None:
-        # The base class's own fields, too: one is made for every input, and the way there costs a fifth more.
+        # The base class's fields, too: one is made for every input, and the way there costs two thirds more.
         self.effects, self.moves, self.outbox = [], [], []
         self.refusal, self.message = None, ""
         self.devices, self.seq, self.at, self.faults = devices, seq, at, faults
