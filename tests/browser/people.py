@@ -286,9 +286,10 @@ def primary(page: Page, text: str) -> None:
 
 def touch(page: Page, control: str) -> None:
     """Touch the button of this name, and not as the echo of a touch before."""
-    page.locator(f"[data-control={control}]:enabled").wait_for()
+    button = page.locator(f"[data-control='{control}']:enabled")
+    button.wait_for()
     _past_the_echo(page)
-    page.locator(f"[data-control={control}]:enabled").tap()
+    button.tap()
     _pressed[page] = time.monotonic()
 
 
@@ -345,7 +346,7 @@ def show_cards(page: Page, cards: Sequence[str]) -> None:
 
 
 def confirm(page: Page, name: str) -> None:
-    page.locator(f"[data-control='confirm.{name}']:enabled").tap()
+    touch(page, f"confirm.{name}")
     page.locator("dialog").wait_for(state="hidden")
 
 
