@@ -82,6 +82,14 @@ class Rig:
     before: Display | None = None  # what it was to show a step of the linked pool ago
     told: dict[int, tuple[str, NumberedCommand]] = field(default_factory=dict)  # no result yet
     last_command_id: int = 0
+    _first: dict[str, Device] = field(init=False, repr=False, compare=False)  # of a role
+
+    def __post_init__(self) -> None:
+        self._devices_known()
+
+    def _devices_known(self) -> None:
+        """They do not change after this; which one the cards come from is asked with most inputs."""
+        self._first = {device.role: device for device in reversed(self.devices.values())}
 
     def configure(
         self, devices: Mapping[str, str], lossy: Sequence[str], pinned: Mapping[str, Sequence[str]]
@@ -98,6 +106,7 @@ class Rig:
             device.proves_delivery = device.id not in lossy
             firmware, digest = pinned.get(device.id, ("", ""))
             device.pinned = (firmware, digest)
+        self._devices_known()
 
     def by_role(self, role: str) -> list[Device]:
         return [device for device in self.devices.values() if device.role == role]
@@ -105,14 +114,9 @@ class Rig:
     @property
     def source(self) -> Device | None:
         """The device that the cards come from."""
-        if self.mode == BY_HAND:
-            return None
         if self.mode == "shuffler":
             return self.devices.get(self.shuffler)
-        for device in self.devices.values():  # with most inputs: a generator costs three times as much
-            if device.role == "shoe":
-                return device
-        return None
+        return self._first.get(self.mode)  # the shoe; by hand there is none
 
     def may_use(self, mode: str, shuffler: str = "") -> None:
         """Whether the cards may come in another way, this one. Raises Refused."""
@@ -174,6 +178,7 @@ class Rig:
         devices = [_device_from(plain) for plain in state["devices"]]
         self.devices.clear()
         self.devices.update({device.id: device for device in devices})
+        self._devices_known()
         self.mode, self.shuffler = state["mode"], state["shuffler"]
         self.wanted = _display_from(state["wanted"])
         self.shows = _display_from(state["shows"]) if state["shows"] else None

@@ -191,7 +191,10 @@ class Table:
 
     def _dispatch(self, item: Input, desk: Desk) -> None:
         if isinstance(item, Act):
-            self._acts.get(item.name, self.game.handle)(item, desk)
+            if item.name in self._acts:
+                self._acts[item.name](item, desk)
+            else:
+                self.game.handle(item, desk)
         elif isinstance(item, FromDevice):
             self._from_device(item, desk)
         elif isinstance(item, LinkChanged):

@@ -99,18 +99,10 @@ def build(owner: object, states: type[Enum], initial: Enum, rows: Iterable[Row])
     return machine
 
 
-@dataclass(slots=True)
-class _Fork:
-    """A question on the way to a row: ``test`` leads to ``yes`` or ``no``; without one, this is the row.
-
-    A check that does not refuse answers None, and leads to ``no``.
-    """
-
-    test: Callable[..., bool | None] | None = None
-    yes: _Fork | None = None
-    no: _Fork | None = None
-    acts: tuple[Callable[..., bool | None], ...] = ()
-    dest: Enum | None = None
+# A question on the way to a row: (test, fork if yes, fork if no). At its end the row: (None, acts, state
+# or None). Plain tuples, for one is taken apart at every step. A check that does not refuse answers None,
+# and leads to "no".
+_Fork = tuple[Any, Any, Any]
 
 
 class Library:
@@ -130,7 +122,7 @@ class Library:
 
 
 class Compiled:
-    """The machine as one dictionary: (state, trigger) to the questions that lead to a row, taken from
+    """The machine as dictionaries: state and trigger to the questions that lead to a row, taken from
     the machine itself. A refusal is a row that refuses.
 
     For simulation, where the library's way to a row is the largest part of a round. It is derived
@@ -141,30 +133,31 @@ class Compiled:
     def __init__(self, machine: Machine, owner: Any, refused: Refusals) -> None:
         self._owner = owner
         states = type(owner.state)
-        self._forks = {
-            (states[source], trigger): _tried(ways, states, {})
-            for trigger, event in machine.events.items()
-            for source, ways in event.transitions.items()
-        } | {pair: _Fork(acts=(no.refuse,)) for pair, no in refused.items()}
+        self._forks: dict[Enum, dict[str, _Fork]] = {state: {} for state in states}
+        for trigger, event in machine.events.items():
+            for source, ways in event.transitions.items():
+                self._forks[states[source]][trigger] = _tried(ways, states, {})
+        for (state, trigger), no in refused.items():
+            self._forks[state][trigger] = None, (no.refuse,), None
 
     def fire(self, trigger: str, item: object, desk: object) -> None:
         """What :meth:`Library.fire` does."""
-        fork: Any = self._forks[self._owner.state, trigger]
-        while (test := fork.test) is not None:
-            fork = fork.yes if test(item, desk) else fork.no
-        for act in fork.acts:
+        test, then, other = self._forks[self._owner.state][trigger]
+        while test is not None:
+            test, then, other = then if test(item, desk) else other
+        for act in then:
             act(item, desk)
-        if fork.dest is not None:
-            self._owner.state = fork.dest
+        if other is not None:
+            self._owner.state = other
 
 
 def _tried(ways: Sequence[Transition], states: type[Enum], known: dict[object, bool]) -> _Fork:
     """The rows one after the other; ``known`` are the conditions that were asked before."""
     if not ways:
-        return _Fork()
+        return None, (), None
     fork = _chosen(ways, states, known)
     for check in reversed(_callbacks(ways[0].prepare)):
-        fork = _Fork(check, no=fork)
+        fork = check, (), fork
     return fork
 
 
@@ -177,8 +170,8 @@ def _chosen(ways: Sequence[Transition], states: type[Enum], known: dict[object, 
     for test in tests:
         if test not in known:
             yes = _chosen(ways, states, known | {test: True})
-            return _Fork(test, yes, _tried(rest, states, known | {test: False}))
-    return _Fork(acts=tuple(_callbacks(way.before)), dest=states[way.dest] if way.dest else None)
+            return test, yes, _tried(rest, states, known | {test: False})
+    return None, tuple(_callbacks(way.before)), states[way.dest] if way.dest else None
 
 
 def _callbacks(bound: Sequence[str | Callable[..., bool | None]]) -> list[Callable[..., bool | None]]:

@@ -73,8 +73,9 @@ class FiveCard(Slips):
         """Buy-ins = stacks + pot + rake + cash-outs, account by account."""
         get, pot, broken = balances.get, self.round.pot if self.round else 0, []
         for number, seat in self.seats.items():
-            if get(STACKS[number], 0) != seat.stack or seat.stack < 0:
-                broken.append(_differs(STACKS[number], balances, seat.stack))
+            stack = seat.stack
+            if get(STACKS[number], 0) != stack or stack < 0:
+                broken.append(_differs(STACKS[number], balances, stack))
         if get("pot", 0) != pot or pot < 0:
             broken.append(_differs("pot", balances, pot))
         if get("house.rake", 0) != self.raked or self.raked < 0:

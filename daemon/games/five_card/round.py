@@ -187,7 +187,10 @@ class Round:
     @property
     def pot(self) -> int:
         """Everything in the middle, minor units (FC-07)."""
-        return self.antes + sum([hand.staked for hand in self.hands.values()])
+        pot = self.antes
+        for hand in self.hands.values():
+            pot += hand.staked
+        return pot
 
     def from_right_of(self, seat: int) -> list[Hand]:
         """The other hands still in, anticlockwise from the right of ``seat``."""

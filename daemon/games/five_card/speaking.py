@@ -14,7 +14,7 @@ from daemon.games.hands import ACE, LOWEST_OF_FORTY
 from drivers.cards import Card
 
 TEN: Final = 10
-_LOWEST_RUN: Final = {*range(LOWEST_OF_FORTY, LOWEST_OF_FORTY + 3), ACE}  # A-5-6-7, the ace as 4
+_LOWEST_RUN: Final = [*range(LOWEST_OF_FORTY, LOWEST_OF_FORTY + 3), ACE]  # A-5-6-7, the ace as 4
 
 Standing = tuple[int, tuple[int, ...], int]  # class, ranks from the top, suit
 
@@ -31,6 +31,13 @@ class Four(IntEnum):
     QUADS = 6
     POSSIBLE_STRAIGHT_FLUSH = 7
     POSSIBLE_ROYAL = 8
+
+
+# An enum's member by its name costs as much as a sum.
+_FOURTH_CARD, _PAIR_OF_FOURTH = Four.FOURTH_CARD, Four.PAIR_OF_FOURTH
+_TWO_PAIR, _TRIPS, _QUADS = Four.TWO_PAIR, Four.TRIPS, Four.QUADS
+_STRAIGHT, _FLUSH = Four.POSSIBLE_STRAIGHT, Four.POSSIBLE_FLUSH
+_STRAIGHT_FLUSH, _ROYAL = Four.POSSIBLE_STRAIGHT_FLUSH, Four.POSSIBLE_ROYAL
 
 
 def standing(up: Sequence[Card]) -> Standing:
@@ -67,36 +74,39 @@ def _of_few(up: Sequence[Card]) -> Standing:
 
 def four_up(up: Sequence[Card]) -> Four:
     """The class of four up cards; the last one is the fourth that was dealt (FC-13)."""
-    held = [card.rank for card in up]
-    ranks, suit = set(held), up[0].suit
-    if up[1].suit == suit and up[2].suit == suit and up[3].suit == suit:
-        if min(held) >= TEN:
-            return Four.POSSIBLE_ROYAL
-        return Four.POSSIBLE_FLUSH if _top_of_run(ranks) is None else Four.POSSIBLE_STRAIGHT_FLUSH
-    if len(ranks) == 4:
-        return Four.FOURTH_CARD if _top_of_run(ranks) is None else Four.POSSIBLE_STRAIGHT
-    most = max(map(held.count, ranks))
+    one, two, three, fourth = up
+    held = sorted([one.rank, two.rank, three.rank, fourth.rank])
+    kinds = len(set(held))
+    if one.suit == two.suit == three.suit == fourth.suit:
+        if held[0] >= TEN:
+            return _ROYAL
+        return _FLUSH if _top_of_run(held) is None else _STRAIGHT_FLUSH
+    if kinds == 4:
+        return _FOURTH_CARD if _top_of_run(held) is None else _STRAIGHT
+    most = max(map(held.count, held))
     if most >= 3:
-        return Four.QUADS if most == 4 else Four.TRIPS
-    if len(ranks) == 2:
-        return Four.TWO_PAIR
-    return Four.PAIR_OF_FOURTH if held.count(held[-1]) == 2 else Four.FOURTH_CARD
+        return _QUADS if most == 4 else _TRIPS
+    if kinds == 2:
+        return _TWO_PAIR
+    return _PAIR_OF_FOURTH if held.count(fourth.rank) == 2 else _FOURTH_CARD
 
 
-def _top_of_run(ranks: set[int]) -> int | None:
-    """The rank that counts highest in four ranks that follow each other; None if they do not."""
-    top = max(ranks)
-    if top - min(ranks) == 3:
-        return top
-    return LOWEST_OF_FORTY + 2 if ranks == _LOWEST_RUN else None
+def _top_of_run(held: Sequence[int]) -> int | None:
+    """The highest of four different ranks, lowest first, that follow each other; None if they do not."""
+    if held[3] - held[0] == 3:
+        return held[3]
+    return LOWEST_OF_FORTY + 2 if held == _LOWEST_RUN else None
 
 
 def _of_four(up: Sequence[Card]) -> Standing:
-    kind, held = four_up(up), [card.rank for card in up]
-    if kind <= Four.PAIR_OF_FOURTH:
-        ranks: tuple[int, ...] = (held[-1],)
-    elif kind in (Four.POSSIBLE_STRAIGHT, Four.POSSIBLE_STRAIGHT_FLUSH):
-        ranks = (_top_of_run(set(held)) or 0,)
+    kind, newest = four_up(up), up[3]
+    if kind is _FOURTH_CARD:
+        return kind, (newest.rank,), newest.suit
+    held = sorted([card.rank for card in up])
+    if kind is _PAIR_OF_FOURTH:
+        ranks: tuple[int, ...] = (newest.rank,)
+    elif kind is _STRAIGHT or kind is _STRAIGHT_FLUSH:
+        ranks = (_top_of_run(held) or 0,)
     else:
         ranks = tuple(sorted(set(held), key=lambda rank: (held.count(rank), rank), reverse=True))
     return kind, ranks, max([card.suit for card in up if card.rank == ranks[0]])
