@@ -127,7 +127,7 @@ class Compiled:
 
     For simulation, where the library's way to a row is the largest part of a round. It is derived
     and never written; a test holds it equal to the machine over every state and input. Rows of one
-    trigger share conditions, and conditions change nothing: here each is asked once.
+    trigger share checks and conditions, which change nothing: here each is asked once.
     """
 
     def __init__(self, machine: Machine, owner: Any, refused: Refusals) -> None:
@@ -152,17 +152,18 @@ class Compiled:
 
 
 def _tried(ways: Sequence[Transition], states: type[Enum], known: dict[object, bool]) -> _Fork:
-    """The rows one after the other; ``known`` are the conditions that were asked before."""
+    """The rows one after the other; ``known`` are the checks and conditions that were asked before."""
     if not ways:
         return None, (), None
-    fork = _chosen(ways, states, known)
-    for check in reversed(_callbacks(ways[0].prepare)):
+    checks = [check for check in _callbacks(ways[0].prepare) if check not in known]
+    fork = _chosen(ways, states, known | dict.fromkeys(checks, True))
+    for check in reversed(checks):
         fork = check, (), fork
     return fork
 
 
 def _chosen(ways: Sequence[Transition], states: type[Enum], known: dict[object, bool]) -> _Fork:
-    """The first row, if what it asks for holds, or one after it."""
+    """The first row, if what it asks for holds, or one after it. Its checks were asked."""
     way, rest = ways[0], ways[1:]
     tests = _callbacks([condition.func for condition in way.conditions])
     if not all(known.get(test, True) for test in tests):

@@ -27,7 +27,7 @@ ROWS = (
     Row("go", (At.HERE,), At.THERE, check=("may",), when=("a", "b"), do=("first",)),
     Row("go", (At.HERE,), when=("a",), do=("second",)),
     Row("go", (At.HERE,), At.THERE, check=("really_may",), when=("b", "c"), do=("third", "fourth")),
-    Row("go", (At.HERE,), when=("c", "a"), do=("never",)),
+    Row("go", (At.HERE,), check=("may",), when=("c", "a"), do=("never",)),
     Row("go", (At.THERE,), At.HERE, do=("back",)),
 )
 
