@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from daemon.games.caribbean.memory import DECK_SIZE, Memory, supervisor
+from daemon.games.caribbean.memory import DECK_SIZE, Memory
 from daemon.games.caribbean.round import (
     DeckProof,
 )
-from daemon.games.caribbean.rules import rules_from
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
 from drivers.base import CardsReturned, Shuffle, ShuffleDone
 
 
 class House(Memory):
     """A chapter of :class:`daemon.games.caribbean.game.Caribbean`."""
-
-    def adopt(self, rules: str, desk: Desk) -> None:
-        configured = rules_from(rules)
-        if not self.rules_in_force:
-            self.play_by(configured)
-        if configured == self.rules:
-            desk.unlatch("rules-differ")
-            return
-        text = "the configuration has another rule set: " + "; ".join(self.rules.changes(configured))
-        desk.latch("rules-differ", text, "change-rules, or the former configuration")
-
-    def may_change_rules(self, act: Act, desk: Desk) -> None:
-        supervisor(act, "CS-13")
-        if act.args.get("problem"):
-            raise Refused(act.text("problem"), "CS-13", "correct the file; feltd check tells every error")
-        try:
-            rules = rules_from(act.text("rules"))
-        except (ValueError, KeyError, TypeError) as error:
-            raise Refused("that is no rule set of this game", "CS-13", "game = caribbean") from error
-        if rules == self.rules:
-            raise Refused("this is the rule set in force", "CS-13")
-
-    def change_rules(self, act: Act, desk: Desk) -> None:
-        """Between rounds only; before and after are in the record (CS-13)."""
-        new, before = rules_from(act.text("rules")), self.fingerprint
-        changes = "; ".join(self.rules.changes(new))
-        self.play_by(new)
-        desk.unlatch("rules-differ")
-        desk.note("CS-13", f"rule set {before[:16]} -> {self.fingerprint[:16]}: {changes}")
 
     def open_table(self, act: Act, desk: Desk) -> None:
         if self.linked is None and not self.meter.minimums:  # the first opening of this table's pool

@@ -16,10 +16,11 @@ from daemon.games.caribbean.round import (
     Round,
 )
 from daemon.games.caribbean.rows import Phase
-from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules
+from daemon.games.caribbean.rules import BOXES, RULES_ID, CaribbeanRules, rules_from
 from daemon.games.caribbean.settlement import Result
 from daemon.games.desk import Act, Desk, GameInput, Refused, RoundClosed
 from daemon.games.hands import qualifies
+from daemon.games.in_force import InForce
 from daemon.games.jackpot import AwayPool, Decision, LinkedMeter, LocalPool, Meter, PoolAuthority
 from daemon.games.linked import Linked
 from drivers.base import Deal as DealCommand
@@ -32,14 +33,14 @@ NO_ROOM: Final = "disk-low"
 IN_DOUBT: Final = (*WRONG_DECK, "shoe-restarted", "other-face")  # faults that halt a round
 
 
-class Memory:
+class Memory(InForce[CaribbeanRules]):
     """The memory of one table. The chapters are mixed into :class:`daemon.games.caribbean.game.Caribbean`."""
 
     name = "caribbean"
     rules_id = RULES_ID
+    rules_clause = "CS-13"
+    rules_from = staticmethod(rules_from)
     state: Phase
-    rules: CaribbeanRules
-    fingerprint: str
     authority: PoolAuthority
 
     def __init__(self, rules: CaribbeanRules, authority: PoolAuthority | None = None) -> None:
@@ -59,12 +60,9 @@ class Memory:
         self.stopped = ""  # the shuffler that was told to stop its deal
 
     def play_by(self, rules: CaribbeanRules) -> None:
-        """These rules are in force from now on."""
-        self.rules = rules
-        self.fingerprint = rules.fingerprint()
+        super().play_by(rules)
         self._prizes = programme.prize_pages(rules)
         self._choose_authority()
-        self.rules_in_force = True
 
     def belong_to(self, linked: Linked | None) -> None:
         """The pool is this linked one, None: the table's own. The meter counts from nothing."""
@@ -238,8 +236,3 @@ class Memory:
         self.last_cards_out = now.dealt.cards
         desk.effects.append(RoundClosed(now.id, outcome, summary))
         self.round = None
-
-
-def supervisor(act: Act, clause: str) -> None:
-    if act.role != "supervisor":
-        raise Refused(f"{act.name} is a supervisor's act", clause, "role=supervisor")

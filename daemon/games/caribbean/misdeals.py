@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from daemon.games.caribbean import views
 from daemon.games.caribbean.deal import DEALER, HAND, DealtCard
-from daemon.games.caribbean.memory import Memory, supervisor
+from daemon.games.caribbean.memory import Memory
 from daemon.games.caribbean.round import (
     DeckProof,
 )
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
+from daemon.games.in_force import supervisor
 from drivers.base import PacketOut
 
 

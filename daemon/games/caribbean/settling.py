@@ -5,7 +5,6 @@ from __future__ import annotations
 from daemon.games.caribbean import programme
 from daemon.games.caribbean.deal import DEALER
 from daemon.games.caribbean.linking import CONFIRMED_BY_SUPERVISOR, Linking
-from daemon.games.caribbean.memory import supervisor
 from daemon.games.caribbean.round import (
     Box,
     PendingAward,
@@ -13,6 +12,7 @@ from daemon.games.caribbean.round import (
 from daemon.games.caribbean.settlement import Result, Stake, settle
 from daemon.games.desk import Act, Desk, OutboxEntry, Refused
 from daemon.games.hands import Category, category_of, rank_61_2004
+from daemon.games.in_force import supervisor
 from daemon.games.jackpot import AWARDED, Claim, Decision
 
 

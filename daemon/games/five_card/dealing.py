@@ -5,10 +5,11 @@ from __future__ import annotations
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
 from daemon.games.five_card import views
 from daemon.games.five_card.chips import Chips
-from daemon.games.five_card.memory import confirmed, supervisor
+from daemon.games.five_card.memory import confirmed
 from daemon.games.five_card.round import HOLE, STACKS, DealtCard, Hand
 from daemon.games.five_card.rows import TURNS
 from daemon.games.five_card.rules import FEWEST_HANDS
+from daemon.games.in_force import supervisor
 from drivers.base import CardDrawn
 from drivers.cards import FaceDownCard
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
-from daemon.games.five_card.memory import Memory, confirmed, supervisor
+from daemon.games.five_card.memory import Memory, confirmed
 from daemon.games.five_card.round import Deck
-from daemon.games.five_card.rules import DECK_ROUNDS, FEWEST_CUT, FORTY, MOST_CUTTERS, rules_from
+from daemon.games.five_card.rules import DECK_ROUNDS, FEWEST_CUT, FORTY, MOST_CUTTERS
 
 NEW_DECK = "new-deck"
 
@@ -13,38 +13,17 @@ NEW_DECK = "new-deck"
 class House(Memory):
     """A chapter of :class:`daemon.games.five_card.game.FiveCard`."""
 
-    def adopt(self, rules: str, desk: Desk) -> None:
-        configured = rules_from(rules)
-        if not self.rules_in_force:
-            self.play_by(configured)
-        if configured == self.rules:
-            desk.unlatch("rules-differ")
-            return
-        text = "the configuration has another rule set: " + "; ".join(self.rules.changes(configured))
-        desk.latch("rules-differ", text, "change-rules, or the former configuration")
-
     def may_change_rules(self, act: Act, desk: Desk) -> None:
-        supervisor(act, "FC-06")
-        if act.args.get("problem"):
-            raise Refused(act.text("problem"), "FC-06", "correct the file; feltd check tells every error")
-        try:
-            rules = rules_from(act.text("rules"))
-        except (ValueError, KeyError, TypeError) as error:
-            raise Refused("that is no rule set of this game", "FC-06", "game = five-card") from error
-        if rules == self.rules:
-            raise Refused("this is the rule set in force", "FC-06")
-        if any(seat > rules.seats for seat in self.seats):
-            raise Refused(f"somebody sits beyond seat {rules.seats}", "FC-03", "leave first")
+        super().may_change_rules(act, desk)
+        seats = self.rules_from(act.text("rules")).seats
+        if any(seat > seats for seat in self.seats):
+            raise Refused(f"somebody sits beyond seat {seats}", "FC-03", "leave first")
 
     def change_rules(self, act: Act, desk: Desk) -> None:
-        """Between rounds only; before and after are in the record."""
-        new, before = rules_from(act.text("rules")), self.fingerprint
-        changes = "; ".join(self.rules.changes(new))
-        self.play_by(new)
+        """Whoever has less than the new rules ask of him adds chips before his next ante (FC-06)."""
+        super().change_rules(act, desk)
         for seat in self.seats.values():
-            seat.short = seat.short or seat.stack < new.level.top_up_below
-        desk.unlatch("rules-differ")
-        desk.note("FC-06", f"rule set {before[:16]} -> {self.fingerprint[:16]}: {changes}")
+            seat.short = seat.short or seat.stack < self.rules.level.top_up_below
 
     def open_table(self, act: Act, desk: Desk) -> None:
         self.deck.shuffled = False

@@ -9,8 +9,9 @@ from daemon.games.desk import Act, Desk, Devices, Fault, GameInput, Refused, Tim
 from daemon.games.five_card.programme import programme
 from daemon.games.five_card.round import STACKS, Deck, Hand, Irregularity, Round, Seat
 from daemon.games.five_card.rows import ENDING, TURNS, Phase
-from daemon.games.five_card.rules import DECISION, FORTY, RULES_ID, FiveCardRules, of_the_forty
+from daemon.games.five_card.rules import DECISION, FORTY, RULES_ID, FiveCardRules, of_the_forty, rules_from
 from daemon.games.five_card.speaking import speaking_order
+from daemon.games.in_force import InForce
 from drivers.base import CardDrawn
 from drivers.cards import Card, FaceDownCard, parse_card
 
@@ -19,14 +20,14 @@ WRONG_DECK: Final = ("duplicate-card", "foreign-card")  # FC-19
 IN_DOUBT: Final = (*WRONG_DECK, "shoe-restarted", "other-face")  # faults that halt a round
 
 
-class Memory:
+class Memory(InForce[FiveCardRules]):
     """The memory of one table. The chapters are mixed into :class:`daemon.games.five_card.game.FiveCard`."""
 
     name = "five-card"
     rules_id = RULES_ID
+    rules_clause = "FC-06"
+    rules_from = staticmethod(rules_from)
     state: Phase
-    rules: FiveCardRules
-    fingerprint: str
     round: Round | None = None
     _now: Round  # the same for those who know that it is open; two, for it is asked for with every step
 
@@ -40,11 +41,8 @@ class Memory:
         self.added = 0  # by the house to a pot that lacked an ante (FC-18), minor units
 
     def play_by(self, rules: FiveCardRules) -> None:
-        """These rules are in force from now on."""
-        self.rules = rules
-        self.fingerprint = rules.fingerprint()
+        super().play_by(rules)
         self._signs = programme(rules, closed=False), programme(rules, closed=True)
-        self.rules_in_force = True
 
     def _open(self, now: Round) -> None:
         self.round = self._now = now
@@ -187,11 +185,6 @@ class Memory:
     def _irregular(self, clause: str, detail: str, desk: Desk) -> None:
         self._now.irregularities.append(Irregularity(clause, detail, desk.at))
         desk.note(clause, detail)
-
-
-def supervisor(act: Act, clause: str) -> None:
-    if act.role != "supervisor":
-        raise Refused(f"{act.name} is a supervisor's act now", clause, "role=supervisor")
 
 
 def confirmed(act: Act) -> str:
