@@ -118,12 +118,17 @@ class Rig:
             return self.devices.get(self.shuffler)
         return self._first.get(self.mode)  # the shoe; by hand there is none
 
+    @property
+    def clause(self) -> str:
+        """Under which devices are required; "" where the regulation asks for none."""
+        return "CS-01" if self.needs_sign else ""
+
     def may_use(self, mode: str, shuffler: str = "") -> None:
         """Whether the cards may come in another way, this one. Raises Refused."""
         if mode not in self.sources:
             raise Refused(f"this game is not dealt in {mode} mode", "", f"modes: {', '.join(self.sources)}")
         if mode != BY_HAND and not self.by_role(mode):
-            raise Refused(f"no {mode} is configured", "CS-01", "see the configured devices")
+            raise Refused(f"no {mode} is configured", self.clause, "see the configured devices")
         if self.mode == mode and (mode != "shuffler" or self.shuffler == shuffler):
             raise Refused(f"{shuffler or mode} is in use already")
 

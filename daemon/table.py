@@ -346,7 +346,7 @@ class Table:
             self.rig.shows = Display(event.meter, event.announcement, event.pages)
         elif isinstance(event, SignDiffers):
             self.rig.shows = None
-            desk.note("CS-01", f"{device.id}: {event.reason}")
+            desk.note(self.rig.clause, f"{device.id}: {event.reason}")
         elif isinstance(event, CoverMoved):
             device.cover_open = event.open
         elif isinstance(event, FaultSet):
@@ -408,7 +408,8 @@ class Table:
         wanted = act.text("id")
         device = self.rig.devices.get(wanted)
         if device is None or device.role != "shuffler" or device.cause == "not configured":
-            raise Refused(f"there is no shuffler {wanted[:32]!r}", "CS-01", "see the configured devices")
+            reason = f"there is no shuffler {wanted[:32]!r}"
+            raise Refused(reason, self.rig.clause, "see the configured devices")
         if device.barred:
             raise Refused(
                 f"{wanted} failed while dealing and is not accepted back",
@@ -429,7 +430,7 @@ class Table:
         if fault is None:
             raise Refused(f"no fault {code[:32]!r} is latched")
         if fault.cleared_by == "shuffle":
-            raise Refused(f"fault {code} is cleared by a new shuffle", "CS-03", "shuffle")
+            raise Refused(f"fault {code} is cleared by a new shuffle", self.game.shuffle_clause, "shuffle")
         if fault.cleared_by == "supervisor" and act.role != "supervisor":
             raise Refused(f"fault {code} is cleared by a supervisor", "", "role=supervisor")
         act.text("text")
@@ -449,8 +450,8 @@ class Table:
         if act.role not in ("supervisor", "technician"):
             raise Refused("a firmware is accepted by a technician", "", "role=technician")
         if device.barred:
+            desk.note(device.barred, f"{wanted} taken back by a supervisor")
             device.barred = ""
-            desk.note("CS-11d", f"{wanted} taken back by a supervisor")
         if not device.program_known:
             device.accepted = device.program
             desk.note("", f"{wanted}: firmware {_named(device.program)} accepted")

@@ -84,7 +84,7 @@ def decision(game: FiveCard, left_ms: int | None) -> Plain | None:
         "may": [act for act in _MAY[game.phase] if act != "raise" or _may_raise(game.rules, now, hand, most)],
         "bet": hand.bet,
         "call": min(now.price, most) - hand.bet,
-        "least": min(_least(game.rules, now), most),
+        "least": min(game.least(), most),
         "most": most,
         "left_ms": left_ms,
     }
@@ -92,12 +92,6 @@ def decision(game: FiveCard, left_ms: int | None) -> Plain | None:
 
 def _may_raise(rules: FiveCardRules, now: Round, hand: Hand, most: int) -> bool:
     return most > now.price and (rules.check_raise or not hand.checked)
-
-
-def _least(rules: FiveCardRules, now: Round) -> int:
-    if not now.price:
-        return rules.smallest_chip
-    return now.price + (now.last_total if rules.min_raise == "last_total" else now.increment)
 
 
 def _left_ms(engine: Engine) -> int | None:

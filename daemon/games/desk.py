@@ -265,6 +265,7 @@ class Game(Protocol):
 
     name: str
     rules_id: str
+    shuffle_clause: str  # under which the deck is shuffled anew
 
     @property
     def phase(self) -> str:

@@ -39,6 +39,7 @@ class Memory(InForce[CaribbeanRules]):
     name = "caribbean"
     rules_id = RULES_ID
     rules_clause = "CS-13"
+    shuffle_clause = "CS-03"
     rules_from = staticmethod(rules_from)
     state: Phase
     authority: PoolAuthority

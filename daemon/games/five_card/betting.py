@@ -109,8 +109,8 @@ class Betting(Dealing):
         if amount <= now.price:
             raise Refused(f"a raise goes above {now.price}", "FC-10", "call")
         all_in = amount - hand.bet == self.seats[hand.seat].stack
-        if amount < self._least() and not all_in:
-            raise Refused(f"a raise goes to {self._least()} at least, unless all-in", "FC-10")
+        if amount < self._full() and not all_in:
+            raise Refused(f"a raise goes to {self.least()} at least, unless all-in", "FC-10")
         self._whole_chips(amount - now.price, all_in)
 
     def _within_stack(self, act: Act, hand: Hand) -> int:
@@ -126,10 +126,15 @@ class Betting(Dealing):
         if amount % chip and not all_in:
             raise Refused(f"the smallest chip is {chip}", "FC-10", "bet whole chips")
 
-    def _least(self) -> int:
+    def _full(self) -> int:
         """The smallest price that a full raise makes."""
         now = self._now
         return now.price + (now.last_total if self.rules.min_raise == "last_total" else now.increment)
+
+    def least(self) -> int:
+        """What the smallest bet or full raise comes to, in whole chips; all-in may be less (FC-10)."""
+        price, chip = self._now.price, self.rules.smallest_chip
+        return price + max(1, -(-(self._full() - price) // chip)) * chip
 
     def _due(self, hand: Hand) -> int:
         """What this hand puts in to call: the difference, or all it has."""
@@ -155,7 +160,7 @@ class Betting(Dealing):
     def bet(self, act: Act, desk: Desk) -> None:
         """A bet or raise: everybody else with chips answers it. One below the least leaves that as it is."""
         now, hand, amount = self._now, self._speaker(), act.number("amount")
-        full, rise = amount >= self._least(), amount - now.price
+        full, rise = amount >= self._full(), amount - now.price
         self._stake(hand, amount - hand.bet, act.name, desk)
         now.price = amount
         if full:

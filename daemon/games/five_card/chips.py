@@ -11,6 +11,7 @@ from daemon.games.five_card.rules import FEWEST_HANDS, FORTY, HAND, MOST_HANDS
 from daemon.games.money import MAX_AMOUNT
 
 MOST_CHIPS = MAX_AMOUNT  # at one seat
+LONGEST_NAME = 64  # of a player; what is longer is cut
 
 
 class Chips(House):
@@ -39,13 +40,19 @@ class Chips(House):
             raise Refused(f"a hand of seat {number} is in the round", "FC-03", "sit down after the round")
         if amount < least:
             raise Refused(f"the buy-in is at least {least}", "FC-06")
-        player = str(act.args.get("player", ""))
+        player = self._player(act)
         if player and any(seat.player == player for seat in self.seats.values()):
             raise Refused("a player has one seat only", "FC-03")
+        hands = self.round.hands.values() if self.round is not None else ()
+        if player and any(hand.player == player for hand in hands):
+            raise Refused("nobody changes his seat in a round", "FC-03", "sit down after the round")
+
+    def _player(self, act: Act) -> str:
+        return str(act.args.get("player", ""))[:LONGEST_NAME]
 
     def buy_in(self, act: Act, desk: Desk) -> None:
         number, amount = act.number("seat"), act.number("amount")
-        self.seats[number] = Seat(number, amount, str(act.args.get("player", ""))[:64])
+        self.seats[number] = Seat(number, amount, self._player(act))
         self.seats = dict(sorted(self.seats.items()))
         desk.move(f"player.{number}", STACKS[number], amount, "buy-in")
 
@@ -136,7 +143,7 @@ class Chips(House):
         seat, ante = self.seats[act.number("seat")], self.rules.ante
         seat.stack -= ante
         self._now.antes += ante
-        self._now.joins(Hand(seat.number, lowest=seat.stack))
+        self._now.joins(Hand(seat.number, seat.player, lowest=seat.stack))
         desk.move(STACKS[seat.number], "pot", ante, "ante")
 
     def may_take_back(self, act: Act, desk: Desk) -> None:
@@ -164,6 +171,8 @@ class Chips(House):
         return not self.deck.shuffled
 
     def may_burn(self, act: Act, desk: Desk) -> None:
+        if act.args.get("card"):
+            raise Refused("the burned card is not shown", "FC-02", "leave card= out")
         if self.too_few_antes(act, desk):
             raise Refused(f"a round needs {FEWEST_HANDS} antes at least", "FC-03", "ante")
         if not self.deck.shuffled:

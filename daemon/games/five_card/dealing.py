@@ -45,9 +45,8 @@ class Dealing(Chips):
             event = item.event
             assert isinstance(event, CardDrawn)
             now.by_hand = False
-            return DealtCard(self._heard(event, desk))
-        card = DealtCard(self._see(self._read(item)))
-        card.keyed = desk.seq if card.face is not None else 0
+            return DealtCard(self._heard(event, desk), told=desk.seq, read=True, bared=event.face_up)
+        card = DealtCard(self._see(self._read(item)), told=desk.seq)
         if desk.devices.mode == "shoe":
             now.by_hand = True
             now.entered_by_hand.append(card)
@@ -56,18 +55,17 @@ class Dealing(Chips):
     def deal_card(self, item: GameInput, desk: Desk) -> None:
         """The next card goes to whom it is due; or the dealer says what an up card is that was not read."""
         if isinstance(item, Act) and (unread := self._unread(item)) is not None:
-            unread.face, unread.keyed = self._see(self._read(item)), desk.seq
+            self._tell(unread, item, desk)
             return
         card = self._taken(item, desk)
         self._now.out.append(card)
-        hand = self._lay(card, desk)
-        if not card.up and self._face_up_in_shoe(item):
-            seat = hand.seat
-            self._irregular(
-                "FC-18", f"the hole card of seat {seat} lay face up: expose-hole seat={seat}", desk
-            )
+        self._lay(card, desk)
 
-    def _lay(self, card: DealtCard, desk: Desk) -> Hand:
+    def _tell(self, card: DealtCard, act: Act, desk: Desk) -> None:
+        """The dealer says what an open card is."""
+        card.face, card.told, card.read = self._see(self._read(act)), desk.seq, False
+
+    def _lay(self, card: DealtCard, desk: Desk) -> None:
         """On the hand that it is due to."""
         now = self._now
         hand, now.order = now.hands[now.due.pop(0)], None
@@ -75,10 +73,9 @@ class Dealing(Chips):
         hand.cards.append(card)
         if card.face is None and card.up:
             desk.note("FC-19", f"an up card of seat {hand.seat} was not read: card seat={hand.seat} card=")
-        return hand
-
-    def _face_up_in_shoe(self, item: GameInput) -> bool:
-        return isinstance(item, DeviceNews) and isinstance(item.event, CardDrawn) and item.event.face_up
+        elif card.bared and not card.up:
+            text = f"the hole card of seat {hand.seat} lay face up: expose-hole seat={hand.seat}"
+            self._irregular("FC-18", text, desk)
 
     def _unread(self, act: Act) -> DealtCard | None:
         hand = self._now.hands.get(act.number("seat"))
@@ -182,6 +179,13 @@ class Dealing(Chips):
         self._now.out.append(self._taken(item, desk))
         self._irregular("FC-19", "a card came out that is due to nobody: lay it aside", desk)
 
+    def lay_aside(self, item: GameInput, desk: Desk) -> None:
+        """No card is dealt any more: one that came out early is due to nobody."""
+        now = self._now
+        if now.held:
+            now.held, now.error = [], ""
+            self._irregular("FC-19", "a card that came out early is due to nobody: lay it aside", desk)
+
     def may_enter_by_hand(self, act: Act, desk: Desk) -> None:
         if desk.devices.mode != "shoe" or not desk.devices.source_trouble():
             raise Refused("no shoe is lost", "FC-19")
@@ -202,7 +206,7 @@ class Dealing(Chips):
         assert isinstance(event, CardDrawn)
         self._now.by_hand = self._now.by_hand and bool(self._now.entered_by_hand)
         if card.face is None:
-            card.face = self._heard(event, desk)
+            card.face, card.told, card.read = self._heard(event, desk), desk.seq, True
         elif event.foreign or event.face not in (None, card.face):
             desk.latch(
                 "other-face", "the shoe read another card than was keyed", "clear-fault, or wrong-deck"
@@ -240,8 +244,8 @@ class Dealing(Chips):
         self._correction(act, [], desk)
 
     def _correction(self, act: Act, told: list[str], desk: Desk) -> None:
-        what = "; ".join(told)
-        self._irregular("FC-19", f"deal corrected{': ' if what else ''}{what}. {confirmed(act)}", desk)
+        what = f"deal corrected: {'; '.join(told)}" if told else "recorded, no card was moved"
+        self._irregular("FC-19", f"{what}. {confirmed(act)}", desk)
 
     # --- an exposed hole card: FC-18 ------------------------------------------------------------------
 
@@ -254,6 +258,12 @@ class Dealing(Chips):
 
     def one_hand_left_after(self, act: Act, desk: Desk) -> bool:
         return len(self._now.live) <= FEWEST_HANDS
+
+    def deal_complete_without(self, act: Act, desk: Desk) -> bool:
+        """Only an up card of this hand was waited for."""
+        now, seat = self._now, act.number("seat")
+        unread = [hand.seat for hand in now.live if hand.unread() is not None]
+        return not now.due and not now.error and unread in ([], [seat])
 
     def kill_hand(self, act: Act, desk: Desk) -> None:
         """That hand only: it takes its ante back, the first rake stays taken."""

@@ -23,7 +23,8 @@ class House(Memory):
         """Whoever has less than the new rules ask of him adds chips before his next ante (FC-06)."""
         super().change_rules(act, desk)
         for seat in self.seats.values():
-            seat.short = seat.short or seat.stack < self.rules.level.top_up_below
+            level = self.rules.level
+            seat.short = (seat.short or seat.stack < level.top_up_below) and seat.stack < level.buy_in_min
 
     def open_table(self, act: Act, desk: Desk) -> None:
         self.deck.shuffled = False

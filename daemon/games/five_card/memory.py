@@ -26,6 +26,7 @@ class Memory(InForce[FiveCardRules]):
     name = "five-card"
     rules_id = RULES_ID
     rules_clause = "FC-06"
+    shuffle_clause = "FC-02"
     rules_from = staticmethod(rules_from)
     state: Phase
     round: Round | None = None

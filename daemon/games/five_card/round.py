@@ -42,9 +42,11 @@ class DealtCard:
 
     face: FaceDownCard | None = None
     up: bool = False  # it lies face up by the regulation
-    turned: bool = False  # at the showdown (FC-14)
+    turned: int = 0  # the record that turned it at the showdown (FC-14)
     laid: int = 0  # the seat that it fell to, where that was keyed
-    keyed: int = 0  # the record that told its face, where people did
+    told: int = 0  # the record that told its face
+    read: bool = False  # the shoe told it
+    bared: bool = False  # it lay face up in the shoe (FC-18)
 
     @property
     def open(self) -> Card | None:
@@ -57,6 +59,7 @@ class Hand:
     """A hand of the round. Minor units; ``staked`` is all it bet in the round, its ante apart."""
 
     seat: int
+    player: str = ""
     cards: list[DealtCard] = field(default_factory=list)
     staked: int = 0
     bet: int = 0  # in this betting round

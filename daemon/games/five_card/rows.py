@@ -58,7 +58,7 @@ def _turn(trigger: str, state: Phase, check: str, do: str) -> tuple[Row, ...]:
     """An act of the player whose turn it is, and all that it may lead to."""
     ends, end = ("betting_ends_then",), (do, "end_betting")
     return (
-        Row(trigger, (state,), SHOWDOWN, check=(check,), when=(*ends, "last_betting_round"), do=(*end, "begin_showdown")),
+        Row(trigger, (state,), SHOWDOWN, check=(check,), when=(*ends, "last_betting_round"), do=(*end, "lay_aside", "begin_showdown")),
         Row(trigger, (state,), DEALING, when=ends, do=(*end, "begin_street")),
         Row(trigger, (state,), do=(do, "pass_turn")),
     )
@@ -66,7 +66,7 @@ def _turn(trigger: str, state: Phase, check: str, do: str) -> tuple[Row, ...]:
 
 def _gives_up(trigger: str, state: Phase, check: str, do: str) -> tuple[Row, ...]:
     """The hand is out; the first betting round ends with a bet, or with one hand."""
-    wins = Row(trigger, (state,), SETTLING, check=(check,), when=("one_hand_left_then",), do=(do, "end_betting"))
+    wins = Row(trigger, (state,), SETTLING, check=(check,), when=("one_hand_left_then",), do=(do, "end_betting", "lay_aside"))
     if state is OPENING:
         return wins, Row(trigger, (state,), do=(do, "pass_turn"))
     return wins, *_turn(trigger, state, check, do)
@@ -88,7 +88,7 @@ def _dealt(trigger: str, do: tuple[str, ...], check: tuple[str, ...] = ()) -> tu
     return (
         Row(trigger, (DEALING,), OPENING, check=check, when=(*ends, "first_betting_round"), do=(*do, *opens)),
         Row(trigger, (DEALING,), SPEAKING, when=(*ends, "two_have_chips"), do=(*do, *opens)),
-        Row(trigger, (DEALING,), SHOWDOWN, when=(*ends, "last_betting_round"), do=(*do, "begin_showdown")),
+        Row(trigger, (DEALING,), SHOWDOWN, when=(*ends, "last_betting_round"), do=(*do, "lay_aside", "begin_showdown")),
         Row(trigger, (DEALING,), when=ends, do=(*do, "begin_street")),
         Row(trigger, (DEALING,), do=do),
     )
@@ -123,6 +123,7 @@ ROWS: Final = (
     Row("card-drawn", (DEALING,), when=("deal_in_error",), do=("hold_card",)),
     Row("card-drawn", (DEALING,), when=("no_card_due",), do=("hold_early_card",)),
     *_dealt("card-drawn", ("deal_card",)),
+    Row("card-drawn", TURNS, when=("last_betting_round",), do=("note_surplus",)),
     Row("card-drawn", TURNS, do=("hold_early_card",)),
     Row("card-drawn", ENDING, do=("note_surplus",)),
     Row("card", (DEALING,), check=("may_key_card",), when=("keyed_in_error",), do=("hold_keyed_card",)),
@@ -132,14 +133,18 @@ ROWS: Final = (
     Row("card-drawn", (OUT,), do=("forget_shuffle",)),
     *_dealt("correct-deal", ("correct_deal",), check=("may_correct_deal",)),
     Row("correct-deal", (*TURNS, *ENDING), check=("may_correct_later",), do=("record_correction",)),
-    Row(CORRECT, (DEALING, *ENDING), check=("may_key_again",), do=("key_again",)),
-    Row(CORRECT, (OPENING, SPEAKING), check=("may_key_again",), do=("key_again", "open_betting")),
+    Row(CORRECT, (DEALING, ANSWERING, SETTLING), check=("may_key_again",), do=("key_again",)),
+    Row(CORRECT, (OPENING, SPEAKING), check=("may_key_again",), when=("nobody_has_spoken",), do=("key_again", "open_betting")),
+    Row(CORRECT, (OPENING, SPEAKING), do=("key_again",)),
+    Row(CORRECT, (SHOWDOWN,), check=("may_key_again",), when=("no_hole_card_turned",), do=("key_again", "begin_showdown")),
+    Row(CORRECT, (SHOWDOWN,), do=("key_again",)),
     Row("cut-card", (OUT, *OPEN), do=("note_cut_card",)),
     Row("stray-cards", (OUT, *OPEN), do=("latch_stray_cards",)),
     Row("shoe-restarted", LIVE, do=("latch_shoe_restarted",)),
     Row("shoe-restarted", IDLE),
     # A hole card exposed in the deal: FC-18
-    Row("expose-hole", (DEALING, OPENING), SETTLING, check=("may_expose",), when=("one_hand_left_after",), do=("kill_hand",)),
+    Row("expose-hole", (DEALING, OPENING), SETTLING, check=("may_expose",), when=("one_hand_left_after",), do=("kill_hand", "lay_aside")),
+    Row("expose-hole", (DEALING,), OPENING, when=("deal_complete_without",), do=("kill_hand", "open_betting")),
     Row("expose-hole", (OPENING,), do=("kill_hand", "open_betting")),
     Row("expose-hole", (DEALING,), do=("kill_hand",)),
     Row("expose-hole", (SETTLING,), check=("may_expose",), do=("kill_hand",)),
@@ -178,7 +183,7 @@ REFUSALS: Final = (
     No(("card",), TURNS, "FC-19", "no card is due: a betting round goes on"),
     No(("card",), ENDING, "FC-19", "no card is due: the deal is over"),
     No(("hand-entry",), (*BEFORE, *ENDING), "FC-19", "no card is to be entered now"),
-    No((CORRECT,), (*BEFORE, ANSWERING), "FC-19", "no card can be keyed again now"),
+    No((CORRECT,), BEFORE, "FC-19", "no card can be keyed again now"),
     No(("expose-hole",), BEFORE, "FC-18", "no card is out"),
     No(("expose-hole",), (SPEAKING, ANSWERING, SHOWDOWN), "FC-18", "after the deal an exposed hole card kills nothing"),
     No(("correct-deal", "wrong-deck"), BEFORE, "FC-19", "no card is out"),

@@ -10,7 +10,6 @@ from daemon.games.five_card.memory import IN_DOUBT, confirmed
 from daemon.games.five_card.round import Hand, Result
 from daemon.games.hands import rank_104_85
 from daemon.games.pots import Pot, Share, divide, rake_of, share, unfollowed
-from drivers.cards import FaceDownCard
 
 
 class Showdown(Betting):
@@ -40,8 +39,8 @@ class Showdown(Betting):
     def reveal(self, act: Act, desk: Desk) -> None:
         hole = self._now.hands[self._now.queue.pop(0)].cards[1]
         if hole.face is None:
-            hole.face, hole.keyed = self._see(FaceDownCard(self._keyed(act))), desk.seq
-        hole.turned = True
+            self._tell(hole, act, desk)
+        hole.turned = desk.seq
 
     # --- FC-04, FC-09, FC-15 ------------------------------------------------------------------------
 
@@ -101,8 +100,11 @@ class Showdown(Betting):
         now = self._now
         back = {hand.seat: hand.staked + (0 if hand.dead else self.rules.ante) for hand in now.hands.values()}
         lacking = sum(back.values()) - now.pot
-        self.raked -= lacking
+        added = now.first_rake - lacking  # by the house, to antes that were given back before (FC-18)
+        self.raked -= now.first_rake
+        self.added -= added
         desk.move("house.rake", "pot", lacking, "void")
+        desk.move("house.rake", "house", added, "void")
         for seat, amount in back.items():
             if seat in self.seats:
                 self._pay(seat, amount, "void", desk)

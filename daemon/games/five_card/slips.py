@@ -6,9 +6,8 @@ Bets are not: a bet is verified before it is in the pot, and then nobody takes i
 from __future__ import annotations
 
 from daemon.games.desk import Act, Desk, Refused
-from daemon.games.five_card.round import DealtCard
+from daemon.games.five_card.round import DealtCard, Hand
 from daemon.games.five_card.showdown import Showdown
-from drivers.cards import FaceDownCard
 
 _CLAUSE = "FC-19"
 
@@ -17,30 +16,50 @@ class Slips(Showdown):
     """A chapter of :class:`daemon.games.five_card.game.FiveCard`."""
 
     def may_key_again(self, act: Act, desk: Desk) -> None:
+        """The dealer's own slip, until somebody has spoken upon that card; the rest is a supervisor's."""
         self.deck_in_doubt(act, desk)
-        seat, card = self._keyed_by(act)
-        if act.number("seat") != seat:
-            raise Refused(f"record {act.replaces} keyed a card of seat {seat}", _CLAUSE)
-        hand, now = self._now.hands[seat], self._now
-        newest = hand.cards[now.number if now.number > 1 else 0 :]
-        if act.name == "card" and (now.acted or not any(card is each for each in newest)):
-            raise Refused("somebody has spoken upon that card", _CLAUSE, "a supervisor decides: wrong-deck")
-        if self._keyed(act).index in now.faces_seen - self._index(card):
+        hand, at = self._told_by(act)
+        card = hand.cards[at]
+        if act.number("seat") != hand.seat:
+            raise Refused(f"record {act.replaces} told a card of seat {hand.seat}", _CLAUSE)
+        if act.role != "supervisor":
+            if card.read:
+                raise Refused("the shoe read that card", _CLAUSE, "a supervisor keys it again")
+            if card.up and self._spoken_upon(at):
+                raise Refused("somebody has spoken upon that card", _CLAUSE, "a supervisor keys it again")
+        if self._keyed(act).index in self._now.faces_seen - self._index(card):
             raise Refused("that card is on the table already", "FC-01", "look again; or wrong-deck")
 
-    def _keyed_by(self, act: Act) -> tuple[int, DealtCard]:
-        """Whose card that record keyed: an up card by ``card``, a hole card by ``reveal``."""
+    def _told_by(self, act: Act) -> tuple[Hand, int]:
+        """Whose card that record told, and its place: an up card for ``card``, a hole card for ``reveal``."""
         for hand in self._now.hands.values():
-            for card in hand.cards:
-                if card.keyed == act.replaces and card.up == (act.name == "card"):
-                    return hand.seat, card
-        raise Refused(f"record {act.replaces} keyed no card of this round that can be put right", _CLAUSE)
+            for at, card in enumerate(hand.cards):
+                record = (card.told if card.up else 0) if act.name == "card" else card.turned
+                if record == act.replaces:
+                    return hand, at
+        raise Refused(f"record {act.replaces} told no open card of this round", _CLAUSE)
+
+    def _spoken_upon(self, at: int) -> bool:
+        """Somebody has spoken since the card at this place of a hand was dealt."""
+        street = max(1, at)  # the first betting round follows the first two cards
+        return any(action.betting_round >= street for action in self._now.actions)
+
+    def nobody_has_spoken(self, act: Act, desk: Desk) -> bool:
+        return not self._now.acted
+
+    def no_hole_card_turned(self, act: Act, desk: Desk) -> bool:
+        return not any(card.turned for hand in self._now.live for card in hand.cards)
 
     def _index(self, card: DealtCard) -> set[int]:
         return {card.face.turn().index} if card.face is not None else set()
 
     def key_again(self, act: Act, desk: Desk) -> None:
-        seat, card = self._keyed_by(act)
+        """What was dealt, what it should have been, who confirmed (FC-19)."""
+        hand, at = self._told_by(act)
+        card = hand.cards[at]
+        was, new = card.open, self._keyed(act)
         self._now.faces_seen -= self._index(card)
-        card.face, card.keyed = self._see(FaceDownCard(self._keyed(act))), desk.seq
-        self._irregular(_CLAUSE, f"record {act.replaces}, a card of seat {seat}, was keyed again", desk)
+        self._tell(card, act, desk)
+        card.turned = card.turned and desk.seq
+        what = f"record {act.replaces}, a card of seat {hand.seat}, was keyed again"
+        self._irregular(_CLAUSE, f"{what}: {was or 'unread'} is {new}", desk)

@@ -709,6 +709,245 @@ def test_fc19_after_the_next_act_only_a_supervisor_corrects() -> None:
     assert floor.closed == []
 
 
+# --- FC-19: cards keyed again -----------------------------------------------------------------------------
+
+
+def run_out(mode: str = BY_HAND) -> Floor:
+    """Two hands, one of them all-in in the first betting round: the rest is dealt without betting."""
+    floor = Floor(mode=mode)
+    floor.seat({1: 700, 2: 9_000})
+    floor.antes(1, 2)
+    floor.burn()
+    floor.first_deal({1: "AS 5D", 2: "KS 5C"})
+    floor.bet(1, 680)
+    floor.call(2)
+    return floor
+
+
+def test_fc19_a_card_of_the_street_being_dealt_is_keyed_again() -> None:
+    floor = run_out()
+    floor.card("10S")
+    assert again(floor, "card", floor.seq, seat=1, card="JS") == ""
+    assert floor.next_seat() == 2
+
+
+def dealt_out(floor: Floor) -> dict[str, int]:
+    """The rest of the cards, and the records that told them."""
+    told = {}
+    for card in ("10S", "9S", "8S", "7S", "6S", "QD"):
+        floor.card(card)
+        told[card] = floor.seq
+    assert (floor.phase, floor.turn) == ("showdown", 2)  # four spades are the best: seat 1 turns last
+    return told
+
+
+def test_fc19_on_a_run_out_nobody_has_spoken_upon_any_later_card() -> None:
+    floor = run_out()
+    told = dealt_out(floor)
+    assert again(floor, "card", told["QD"], seat=2, card="QH") == ""
+    assert again(floor, "card", told["10S"], seat=1, card="10H") == ""
+    assert "10S is 10H" in floor.notes[-1].detail
+    doors = floor.game.round.hands[1].cards[0].told  # type: ignore[union-attr]
+    assert again(floor, "card", doors, seat=1, card="AH").startswith("FC-19 somebody has spoken")
+    floor.show()
+    floor.do("settle")
+    seats = floor.closed[-1]["seats"]
+    assert [seats[0]["cards"][2], seats[1]["cards"][-1]] == ["10H", "QH"]
+
+
+def test_fc14_who_turns_last_follows_the_card_that_was_keyed_again() -> None:
+    floor = run_out()
+    told = dealt_out(floor)
+    assert again(floor, "card", told["6S"], seat=1, card="6H") == ""
+    assert floor.turn == 1  # no flush any more: the queen is the highest fourth card
+    six = floor.seq
+    floor.do("reveal", seat=1, card="5D")
+    assert again(floor, "card", six, seat=1, card="6S") == ""
+    assert floor.turn == 2  # a hole card is turned: the order stands
+
+
+def test_fc19_later_a_supervisor_keys_it_again_and_the_betting_goes_on() -> None:
+    floor = second_round()
+    record = floor.seq  # the eight of seat 3
+    floor.bet(1, 500)
+    assert again(floor, "card", record, seat=3, card="JH") == "FC-19 somebody has spoken upon that card"
+    outcome = floor.take(Act("card", {"seat": 3, "card": "JH"}, role="supervisor", replaces=record))
+    assert outcome.refusal is None
+    assert (floor.phase, floor.turn) == ("answering", 2)
+    floor.call(2, 3)
+    assert floor.next_seat() == 3  # whose jack was the highest second card
+
+
+def test_fc19_what_the_shoe_read_is_a_supervisor_s_to_put_right() -> None:
+    floor = second_round("shoe")
+    record = floor.seq
+    assert again(floor, "card", record, seat=3, card="JH") == "FC-19 the shoe read that card"
+    outcome = floor.take(Act("card", {"seat": 3, "card": "JH"}, role="supervisor", replaces=record))
+    assert outcome.refusal is None
+    assert (floor.phase, floor.turn) == ("speaking", 3)
+
+
+def test_fc14_a_hole_card_that_the_shoe_read_wrong_is_put_right_once_it_is_turned() -> None:
+    floor = at_showdown("shoe")
+    assert floor.game.round is not None
+    drawn = floor.game.round.hands[3].cards[1].told
+    assert again(floor, "reveal", drawn, seat=3, card="6H").startswith("FC-19 ")  # it lies face down
+    floor.do("reveal", seat=3)
+    record = floor.seq
+    assert again(floor, "reveal", record, seat=3, card="6H") == "FC-19 the shoe read that card"
+    outcome = floor.take(Act("reveal", {"seat": 3, "card": "6H"}, role="supervisor", replaces=record))
+    assert outcome.refusal is None
+    assert again(floor, "reveal", floor.seq, seat=3, card="6C") == ""  # people told it now
+
+
+def test_fc19_a_correction_that_moves_no_card_says_so() -> None:
+    floor = second_round()
+    floor.check(1)
+    floor.do("correct-deal", role="supervisor", text="seen late")
+    assert floor.notes[-1].detail.startswith("recorded, no card was moved. seen late")
+
+
+@pytest.mark.parametrize("ends", ["folds", "showdown"])
+def test_fc19_a_card_that_came_early_is_laid_aside_when_no_more_are_dealt(ends: str) -> None:
+    floor = second_round("shoe")
+    if ends == "showdown":
+        floor.check_round()
+        floor.street({1: "10H", 2: "9H", 3: "8H"})
+        floor.check_round()
+        floor.street({1: "10D", 2: "9D", 3: "8D"})
+    floor.tell("shoe", CardDrawn(FaceDownCard(parse_card("6H"))))
+    if ends == "showdown":
+        assert floor.game.view()["error"] == ""
+        assert "due to nobody" in floor.notes[-1].detail
+        floor.check_round()
+    else:
+        assert floor.game.view()["error"] != ""
+        floor.do("fold", seat=1)
+        floor.do("fold", seat=2)
+    assert floor.game.view()["error"] == ""
+    assert any("due to nobody" in note.detail for note in floor.notes)
+
+
+def test_fc18_the_round_goes_on_when_the_dead_hand_held_the_only_unread_card() -> None:
+    floor = Floor(mode="shoe")
+    floor.start(1, 2, 3)
+    floor.tell("shoe", CardDrawn(None))
+    for card in ("KS", "QS", "5D", "5C", "5H"):
+        floor.card(card)
+    assert floor.phase == "dealing"
+    floor.do("expose-hole", seat=1)
+    assert (floor.phase, floor.turn) == ("opening", 2)
+
+
+def test_fc18_another_unread_card_is_still_waited_for() -> None:
+    floor = Floor(mode="shoe")
+    floor.start(1, 2, 3)
+    floor.tell("shoe", CardDrawn(None))
+    floor.tell("shoe", CardDrawn(None))
+    for card in ("QS", "5D", "5C", "5H"):
+        floor.card(card)
+    floor.do("expose-hole", seat=1)
+    assert floor.phase == "dealing"
+    floor.do("card", seat=2, card="KS")
+    assert (floor.phase, floor.turn) == ("opening", 2)
+
+
+def test_fc18_a_hole_card_that_waited_face_up_is_told_when_it_is_laid() -> None:
+    floor = Floor(mode="shoe")
+    floor.start(1, 2)
+    for card in ("AS", "KS"):
+        floor.card(card)
+    floor.link("shoe", False)
+    floor.do("hand-entry")
+    floor.do("card", seat=2)
+    floor.link("shoe", True)
+    floor.tell("shoe", CardDrawn(FaceDownCard(parse_card("5C"))))
+    floor.draw(parse_card("6D"), face_up=True)
+    floor.do("correct-deal", text="5C at seat 2")
+    assert floor.phase == "opening"
+    assert [note.clause for note in floor.notes if "lay face up" in note.detail] == ["FC-18"]
+
+
+def test_fc18_fc19_a_void_gives_back_what_the_house_added_too() -> None:
+    floor = Floor(mode="shoe")
+    floor.start(1, 2)
+    floor.first_deal({1: "AS 5D", 2: "KS 5C"})
+    floor.do("expose-hole", seat=1)
+    floor.do("expose-hole", seat=2)
+    assert (floor.table.balances["house"], floor.table.balances["house.rake"]) == (-2_000, 2_000)
+    floor.do("wrong-deck", role="supervisor", text="a joker")
+    assert (floor.table.balances["house"], floor.table.balances["house.rake"]) == (0, 0)
+    assert floor.closed[-1]["rake"] == {"first": 0, "pots": 0}
+    assert [floor.stack(seat) for seat in (1, 2)] == [10_000 * UNIT] * 2
+
+
+# --- FC-02, FC-03, FC-06, FC-10 ---------------------------------------------------------------------------
+
+
+def test_fc02_the_burned_card_is_not_shown() -> None:
+    floor = Floor()
+    floor.seat({1: 9_000, 2: 9_000})
+    floor.antes(1, 2)
+    for card in ("zz", "2S", "AS"):
+        assert floor.refused("burn", card=card) == "FC-02 the burned card is not shown"
+    floor.do("burn")
+
+
+def test_fc02_a_fault_of_the_shuffle_names_this_regulation() -> None:
+    floor = Floor(mode="shoe")
+    floor.seat({1: 9_000, 2: 9_000})
+    floor.draw(parse_card("AS"))
+    assert floor.refused("clear-fault", code="card-without-antes", text="x").startswith("FC-02 ")
+
+
+def test_fc03_a_long_name_is_one_player_too() -> None:
+    floor = Floor()
+    floor.do("open-table")
+    floor.do("buy-in", seat=1, amount=200_000, player="x" * 65)
+    assert floor.refused("buy-in", seat=2, amount=200_000, player="x" * 66).startswith("FC-03 ")
+
+
+def test_fc03_nobody_changes_his_seat_in_a_round() -> None:
+    floor = Floor()
+    floor.do("open-table")
+    for seat, player in ((1, "Ana"), (2, "Bea"), (3, "Chi")):
+        floor.do("buy-in", seat=seat, amount=200_000, player=player)
+    floor.antes(1, 2, 3)
+    floor.burn()
+    floor.first_deal({1: "AS 5D", 2: "KS 5C", 3: "QS 5H"})
+    floor.do("leave", seat=1)
+    assert floor.refused("buy-in", seat=4, amount=200_000, player="Ana").startswith("FC-03 nobody changes")
+    floor.do("fold", seat=2)
+    floor.do("settle")
+    floor.do("buy-in", seat=4, amount=200_000, player="Ana")
+
+
+def test_fc06_new_rules_ask_nothing_of_who_has_enough_for_them() -> None:
+    floor = Floor(HIGH)
+    floor.seat({1: 5_000, 2: 5_000})
+    floor.game.seats[1].short = True
+    floor._shorten(1, 380_000)
+    floor.do("change-rules", role="supervisor", rules=RULES.text())
+    assert floor.game.owed(floor.game.seats[1]) == 0
+    floor.antes(1, 2)
+
+
+def test_fc10_the_least_raise_that_is_named_is_taken() -> None:
+    floor = Floor()
+    floor.seat({1: 2_000, 2: 9_000, 3: 9_000})
+    floor._shorten(1, 127_556)
+    floor.antes(1, 2, 3)
+    floor.burn()
+    floor.first_deal({1: "AS 5D", 2: "KS 5C", 3: "QS 5H"})
+    floor.do("bet", seat=1, amount=125_556)
+    chip, price = floor.game.rules.smallest_chip, 125_556
+    least = floor.game.least()
+    assert least - price == -(-price // chip) * chip  # whole chips above the price, and a full raise
+    told = f"FC-10 a raise goes to {least} at least, unless all-in"
+    assert floor.refused("raise", seat=2, amount=least - chip) == told
+    floor.do("raise", seat=2, amount=least)
+
+
 # --- a shoe that is lost ----------------------------------------------------------------------------------
 
 
@@ -780,7 +1019,7 @@ def test_a_round_opens_without_a_sign_but_not_without_its_shoe() -> None:
     assert floor.table.view()["not_ready"] == ""
     floor.do("shuffle")
     floor.do("ante", seat=1)
-    assert floor.refused("use-shuffler", id="SH-1").startswith("CS-01 ")
+    assert floor.refused("use-shuffler", id="SH-1").startswith(" there is no shuffler")
 
 
 def test_the_sign_shows_the_ante_and_the_smallest_buy_in() -> None:

@@ -207,7 +207,7 @@ def _keyed_last(floor: Floor) -> int:
     """The record that keyed the newest card of seat 1."""
     now = floor.game.round
     cards = now.hands[1].cards if now and now.hands[1].cards else []
-    newest = [card.keyed for card in cards if card.up == (floor.phase not in ("showdown", "settling"))]
+    newest = [card.told for card in cards if card.up == (floor.phase not in ("showdown", "settling"))]
     return newest[-1] if newest and newest[-1] else 1
 
 

@@ -456,13 +456,15 @@ class Pit(Walker):
         self.take(TimeUp(dice.randint(1, self.seq)))
 
     def slip(self, dice: Random) -> None:
-        """A card that was keyed is keyed again: perhaps in time, perhaps as a card that lies elsewhere."""
+        """A card that was told is keyed again: perhaps in time, perhaps as a card that lies elsewhere."""
         now = self.game.round
-        keyed = [(h.seat, c.keyed) for h in now.hands.values() for c in h.cards if c.keyed] if now else []
-        seat, record = dice.choice(keyed) if keyed and dice.random() < 0.9 else (1, dice.randint(1, self.seq))
+        hands = now.hands.values() if now else ()
+        told = [(hand.seat, card.turned or card.told) for hand in hands for card in hand.cards if card.told]
+        seat, record = dice.choice(told) if told and dice.random() < 0.9 else (1, dice.randint(1, self.seq))
         face = dice.choice(FORTY) if dice.random() < 0.2 else self._next(dice)
-        name = "reveal" if self.phase in ("showdown", "settling") else "card"
-        self.take(Act(name, {"seat": seat, "card": face.text}, role="dealer", replaces=record))
+        name = "reveal" if self.phase in ("showdown", "settling") and dice.random() < 0.7 else "card"
+        role = dice.choice(("dealer", "dealer", "supervisor"))
+        self.take(Act(name, {"seat": seat, "card": face.text}, role=role, replaces=record))
         self.seen[f"{name} again {'taken' if self.last.refusal is None else 'refused'}"] += 1
 
     def wrong_deck(self, dice: Random) -> None:

@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { hand } from "../cards.js";
 import { money, place, t, term } from "../i18n.js";
 import { can, isLive, state } from "../store.js";
+import { blocking } from "./faults.js";
 
 export const placeName = place;
 export const BOXES = [1, 2, 3, 4, 5, 6, 7];
@@ -114,14 +115,15 @@ export function expected(table, ui) {
 }
 
 function rest({ status }, one) {
-  const shuffleClears = status.faults.length > 0 && status.faults.every((fault) => fault.cleared_by === "shuffle");
-  if (status.faults.length && !shuffleClears) {
-    return { title: t("next.supervisor"), hint: status.faults[0].text, primary: [], wait: true };
+  const faults = blocking(status);
+  const shuffleClears = faults.length > 0 && faults.every((fault) => fault.cleared_by === "shuffle");
+  if (faults.length && !shuffleClears) {
+    return { title: t("next.supervisor"), hint: faults[0].text, primary: [], wait: true };
   }
   const { deck } = status;
   if (status.mode === "shoe" && deck.shuffled && !deck.cut) return one("cut", t("next.cut"));
   const proven = status.mode === "shoe" ? deck.shuffled && deck.cut : deck.shuffler && deck.shuffler === status.shuffler;
-  if (!proven || shuffleClears) return one("shuffle", t("next.shuffle"), { hint: status.faults[0]?.text });
+  if (!proven || shuffleClears) return one("shuffle", t("next.shuffle"), { hint: faults[0]?.text });
   if (status.not_ready) return { title: t("next.not-ready"), hint: status.not_ready, primary: [], wait: true };
   if (!status.sign.proven && status.sign.readable) return { title: t("next.wait"), hint: t("next.sign"), primary: [], wait: true };
   return one("open-betting", t("next.open-betting"), { hint: status.deck.shuffler ? term("mode", "shuffler") : "" });

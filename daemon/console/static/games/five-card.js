@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { hand } from "../cards.js";
 import { chips, money, t, term } from "../i18n.js";
 import { can, isLive, state } from "../store.js";
+import { blocking } from "./faults.js";
 
 export const RANKS = ["A", "K", "Q", "J", "10", "9", "8", "7", "6", "5"];
 const HOLE = 1; // its place in a hand
@@ -80,9 +81,10 @@ const one = (name, title, rest = {}) => ({ title, primary: [{ name, label: title
 
 function before({ status, round }) {
   const { deck, limits } = status;
-  const shuffleClears = status.faults.length > 0 && status.faults.every((fault) => fault.cleared_by === "shuffle");
-  if (status.faults.some((fault) => fault.code === "new-deck")) return one("new-deck", t("next.new-deck"), { hint: status.faults[0].text });
-  if (status.faults.length && !shuffleClears) return { title: t("next.supervisor"), hint: status.faults[0].text, primary: [], wait: true };
+  const faults = blocking(status);
+  const shuffleClears = faults.length > 0 && faults.every((fault) => fault.cleared_by === "shuffle");
+  if (faults.some((fault) => fault.code === "new-deck")) return one("new-deck", t("next.new-deck"), { hint: faults[0].text });
+  if (faults.length && !shuffleClears) return { title: t("next.supervisor"), hint: faults[0].text, primary: [], wait: true };
   if (deck.rounds >= limits.deck_rounds) return one("new-deck", t("next.new-deck"), { hint: t("stud.deck", { n: deck.rounds, all: limits.deck_rounds }) });
   if (!deck.shuffled || shuffleClears) return one("shuffle", t("next.shuffle"), { hint: t("stud.deck", { n: deck.rounds, all: limits.deck_rounds }) });
   if (status.not_ready) return { title: t("next.not-ready"), hint: status.not_ready, primary: [], wait: true };
