@@ -63,6 +63,12 @@ class Dealing(Chips):
 
     def _tell(self, card: DealtCard, act: Act, desk: Desk) -> None:
         """The dealer says what an open card is."""
+        hidden = self._read_of_hidden(self._keyed(act))
+        if hidden is not None:
+            hidden.face, hidden.told, hidden.read = None, 0, False
+            self._irregular(
+                "FC-19", "the shoe had read that face of a card that lies face down: unread now", desk
+            )
         card.face, card.told, card.read = self._see(self._read(act)), desk.seq, False
 
     def _lay(self, card: DealtCard, desk: Desk) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from daemon.games.desk import Act, Desk, Devices, Fault, GameInput, Refused, Timer
 from daemon.games.five_card.programme import programme
-from daemon.games.five_card.round import STACKS, Deck, Hand, Irregularity, Round, Seat
+from daemon.games.five_card.round import STACKS, DealtCard, Deck, Hand, Irregularity, Round, Seat
 from daemon.games.five_card.rows import ENDING, TURNS, Phase
 from daemon.games.five_card.rules import DECISION, FORTY, RULES_ID, FiveCardRules, of_the_forty, rules_from
 from daemon.games.five_card.speaking import speaking_order
@@ -136,11 +136,25 @@ class Memory(InForce[FiveCardRules]):
             raise Refused("that card is none of the forty", "FC-01", "look again; or wrong-deck")
         return card
 
-    def _keyed_new(self, act: Act) -> Card:
+    def _keyed_new(self, act: Act, instead: DealtCard | None = None) -> Card:
+        """The card that was keyed, perhaps ``instead`` of what is known of one.
+
+        Where the shoe read that face of a card that lies face down, a supervisor says which of the two
+        was misread: the open one is what people see.
+        """
         card = self._keyed(act)
-        if card.index in self._now.faces_seen:
+        known = instead is not None and instead.face is not None and instead.face.turn() is card
+        misread = act.role == "supervisor" and self._read_of_hidden(card) is not None
+        if card.index in self._now.faces_seen and not known and not misread:
             raise Refused("that card is on the table already", "FC-01", "look again; or wrong-deck")
         return card
+
+    def _read_of_hidden(self, card: Card) -> DealtCard | None:
+        """The card that lies face down and that the shoe read as this one."""
+        for each in self._now.out:
+            if each.read and each.open is None and each.face is not None and each.face.turn() is card:
+                return each
+        return None
 
     def _read(self, item: GameInput) -> FaceDownCard | None:
         """The face that an input tells, if it can be believed."""

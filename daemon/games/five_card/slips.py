@@ -6,7 +6,7 @@ Bets are not: a bet is verified before it is in the pot, and then nobody takes i
 from __future__ import annotations
 
 from daemon.games.desk import Act, Desk, Refused
-from daemon.games.five_card.round import DealtCard, Hand
+from daemon.games.five_card.round import Hand
 from daemon.games.five_card.showdown import Showdown
 
 _CLAUSE = "FC-19"
@@ -27,8 +27,7 @@ class Slips(Showdown):
                 raise Refused("the shoe read that card", _CLAUSE, "a supervisor keys it again")
             if card.up and self._spoken_upon(at):
                 raise Refused("somebody has spoken upon that card", _CLAUSE, "a supervisor keys it again")
-        if self._keyed(act).index in self._now.faces_seen - self._index(card):
-            raise Refused("that card is on the table already", "FC-01", "look again; or wrong-deck")
+        self._keyed_new(act, instead=card)
 
     def _told_by(self, act: Act) -> tuple[Hand, int]:
         """Whose card that record told, and its place: an up card for ``card``, a hole card for ``reveal``."""
@@ -50,15 +49,13 @@ class Slips(Showdown):
     def no_hole_card_turned(self, act: Act, desk: Desk) -> bool:
         return not any(card.turned for hand in self._now.live for card in hand.cards)
 
-    def _index(self, card: DealtCard) -> set[int]:
-        return {card.face.turn().index} if card.face is not None else set()
-
     def key_again(self, act: Act, desk: Desk) -> None:
         """What was dealt, what it should have been, who confirmed (FC-19)."""
         hand, at = self._told_by(act)
         card = hand.cards[at]
         was, new = card.open, self._keyed(act)
-        self._now.faces_seen -= self._index(card)
+        if card.face is not None:
+            self._now.faces_seen.discard(card.face.turn().index)
         self._tell(card, act, desk)
         card.turned = card.turned and desk.seq
         what = f"record {act.replaces}, a card of seat {hand.seat}, was keyed again"

@@ -800,6 +800,37 @@ def test_fc14_a_hole_card_that_the_shoe_read_wrong_is_put_right_once_it_is_turne
     assert again(floor, "reveal", floor.seq, seat=3, card="6C") == ""  # people told it now
 
 
+def doubled(where: str) -> Floor:
+    """The shoe reads the ten of spades for a card that lies face down, and again for an open card."""
+    floor = Floor(mode="shoe")
+    floor.seat({1: 9_000, 2: 9_000})
+    floor.antes(1, 2)
+    floor.burn("10S" if where == "burn" else "")
+    floor.first_deal({1: "AS 5D", 2: "KS " + ("10S" if where == "hole" else "5C")})
+    floor.bet_and_call(100)
+    floor.card("9S")
+    floor.card("10S")
+    floor.do("clear-fault", code="duplicate-card", text="the first one was misread")
+    return floor
+
+
+@pytest.mark.parametrize("where", ["burn", "hole"])
+def test_fc19_a_face_that_the_shoe_read_of_a_hidden_card_is_keyed_by_a_supervisor(where: str) -> None:
+    floor = doubled(where)
+    assert floor.refused("card", seat=2, card="10S") == "FC-01 that card is on the table already"
+    assert floor.refused("card", seat=2, card="AS", role="supervisor").startswith("FC-01 ")  # it lies open
+    floor.do("card", seat=2, card="10S", role="supervisor")
+    assert (floor.phase, floor.turn) == ("speaking", 2)
+    floor.check_round()
+    floor.street({1: "9D", 2: "8D"})
+    floor.check_round()
+    floor.street({1: "9H", 2: "8H"})
+    floor.check_round()
+    floor.do("reveal", seat=2) if where == "burn" else floor.do("reveal", seat=2, card="6H")
+    floor.do("reveal", seat=1)
+    assert floor.settle()["outcome"] == "settled"
+
+
 def test_fc19_a_correction_that_moves_no_card_says_so() -> None:
     floor = second_round()
     floor.check(1)
