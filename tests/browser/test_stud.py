@@ -277,3 +277,23 @@ def test_every_view_of_a_five_card_table(stud: Floor, language: str, size: tuple
         look(page)
     expect(players.locator("[data-key=seat-2] .card.up")).to_have_count(1)
     look(players)
+
+
+# A table at rest in which only this fault is latched; what the page would have the dealer do next.
+NEXT = """async ([game, code]) => {
+    const { expected } = await import(`/static/games/${game}.js`);
+    const faults = [{ code, text: "told", cleared_by: "itself, when it is over" }];
+    const status = {
+        state: game === "five-card" ? "antes" : "between-rounds", faults, round: 1, mode: "hand",
+        not_ready: "", deck: { rounds: 1, shuffled: true, shuffler: "SH-1" }, shuffler: "SH-1",
+        sign: { proven: true, readable: true }, limits: { deck_rounds: 10, ante: 2000 },
+    };
+    return expected({ status, round: { id: 1, seats: [{}, {}] } }, {}).primary.map((button) => button.name);
+}"""
+
+
+@pytest.mark.parametrize(("game", "act"), [("five-card", "burn"), ("caribbean", "open-betting")])
+def test_a_warning_keeps_no_dealer_from_playing(stud: Floor, game: str, act: str) -> None:
+    page = stud.sign_in("dealer")
+    assert page.evaluate(NEXT, [game, "wal-large"]) == [act]
+    assert page.evaluate(NEXT, [game, "disk-low"]) == []

@@ -17,6 +17,7 @@ from daemon.console.daemon_api import DaemonApi
 from daemon.console.events import BEAT, with_beats
 from daemon.console.run import serve
 from daemon.console.serving import NotLoopback, accepted_hosts, is_loopback
+from daemon.games.desk import WARNINGS
 from daemon.roles import CARIBBEAN, FIVE_CARD, FORMS
 
 HOST = "127.0.0.1:8080"
@@ -331,6 +332,13 @@ def test_no_key_is_missing_and_none_is_left_over() -> None:
 )
 def test_the_words_of_the_daemon_are_all_known(family: str, names: str) -> None:
     assert {f"{family}.{name}" for name in names.split()} <= set(strings())
+
+
+def test_the_page_knows_which_faults_keep_nobody_from_playing() -> None:
+    text = (STATIC / "games" / "faults.js").read_text()
+    found = re.search(r"const WARNINGS = (\[.*\]);", text)
+    assert found is not None
+    assert set(json.loads(found[1])) == WARNINGS
 
 
 @pytest.mark.parametrize("game", [CARIBBEAN, FIVE_CARD])
