@@ -764,6 +764,8 @@ def test_fc14_who_turns_last_follows_the_card_that_was_keyed_again() -> None:
     floor.do("reveal", seat=1, card="5D")
     assert again(floor, "card", six, seat=1, card="6S") == ""
     assert floor.turn == 2  # a hole card is turned: the order stands
+    floor.do("reveal", seat=2, card="5C")
+    assert floor.phase == "settling"  # nobody turns twice
 
 
 def test_fc19_later_a_supervisor_keys_it_again_and_the_betting_goes_on() -> None:
