@@ -59,7 +59,7 @@ class InForce(ABC, Generic[Rules]):
             raise Refused(act.text("problem"), clause, "correct the file; feltd check tells every error")
         try:
             rules = self.rules_from(act.text("rules"))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused("that is no rule set of this game", clause, f"game = {self.name}") from error
         if rules == self.rules:
             raise Refused("this is the rule set in force", clause)

@@ -161,17 +161,22 @@ def account(day: Flow, before: Mapping[str, int], after: Mapping[str, int]) -> A
         "minimum": day.moved("house", "pool", "minimum"),
         "refunded": day.moved("house", "player", "carried bet refunded"),
         "corrected": corrected,
-        "added": day.moved("house", "stack", "exposed"),
+        "added": _added(day),
         "closing": standing(after, "house", RAKE),
     }
     games = {part: sign for part, sign in SIGNS["account"].items() if part not in ("minimum", "corrected")}
     return told | {"win": sum(sign * told[part] for part, sign in games.items())}
 
 
+def _added(day: Flow) -> int:
+    """What the house put to antes that were given back (FC-18), less what came back with a void round."""
+    return day.moved("house", "stack", "exposed") - day.moved(RAKE, "house", "void")
+
+
 def rake(day: Flow) -> Amounts:
     """What the house took at five-card stud (FC-08, FC-09); ``void`` went back with a void round."""
     first, pots = day.moved("pot", RAKE, "first rake"), day.moved("pot", RAKE, "rake")
-    void = day.moved(RAKE, "pot", "void")
+    void = day.moved(RAKE, "pot", "void") + day.moved(RAKE, "house", "void")
     return {"first": first, "pots": pots, "void": void, "total": first + pots - void}
 
 
@@ -181,7 +186,7 @@ def chips(day: Flow, before: Mapping[str, int], after: Mapping[str, int]) -> Amo
         "opening": standing(before, "stack", "pot"),
         "buy_ins": day.moved("player", "stack", "buy-in"),
         "top_ups": day.moved("player", "stack", "top-up"),
-        "added": day.moved("house", "stack", "exposed"),
+        "added": _added(day),
         "cash_outs": day.moved("stack", "player", "leaves") + day.moved("pot", "player", "void"),
         "rake": rake(day)["total"],
         "closing": standing(after, "stack", "pot"),

@@ -109,5 +109,6 @@ def _seat(where: str, seat: Mapping[str, Any], booked: Flow) -> Iterator[Differe
 
 
 def _rake(booked: Flow) -> dict[str, int]:
-    first = booked.moved("pot", RAKE, "first rake") - booked.moved(RAKE, "pot", "void")
+    back = booked.moved(RAKE, "pot", "void") + booked.moved(RAKE, "house", "void")
+    first = booked.moved("pot", RAKE, "first rake") - back
     return {"first": first, "pots": booked.moved("pot", RAKE, "rake")}

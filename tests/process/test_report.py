@@ -386,6 +386,18 @@ def test_a_dead_hand_s_ante_goes_back_to_the_unit(stud: StudDiary) -> None:
     assert list(told["irregularities"]) == ["FC-18"]
 
 
+def test_a_void_gives_back_what_the_house_had_added(stud: StudDiary) -> None:
+    stud.start(1, 2)
+    stud.first_deal({1: "AS", 2: "KD"})
+    stud.do("expose-hole", seat=1)
+    stud.do("expose-hole", seat=2)
+    stud.do("wrong-deck", role="supervisor", text="a joker")
+    told = of(stud)
+    assert (told["rake"]["total"], told["rake"]["void"]) == (0, 2_000)
+    assert told["chips"]["added"] == 0
+    assert told["reconciled"]
+
+
 def test_a_void_stud_round_gives_the_first_rake_back(stud: StudDiary) -> None:
     stud.start(1, 2, 3)
     stud.first_deal({1: "AS", 2: "KD", 3: "QC"})

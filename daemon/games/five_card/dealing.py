@@ -6,7 +6,7 @@ from daemon.games.desk import Act, Desk, DeviceNews, GameInput, Refused
 from daemon.games.five_card import views
 from daemon.games.five_card.chips import Chips
 from daemon.games.five_card.memory import confirmed
-from daemon.games.five_card.round import HOLE, STACKS, DealtCard, Hand
+from daemon.games.five_card.round import HOLE, SHOE, STACKS, DealtCard, Hand
 from daemon.games.five_card.rows import TURNS
 from daemon.games.five_card.rules import FEWEST_HANDS
 from daemon.games.in_force import supervisor
@@ -45,8 +45,10 @@ class Dealing(Chips):
             event = item.event
             assert isinstance(event, CardDrawn)
             now.by_hand = False
-            return DealtCard(self._heard(event, desk), told=desk.seq, read=True, bared=event.face_up)
-        card = DealtCard(self._see(self._read(item)), told=desk.seq)
+            return DealtCard(self._heard(event, desk), told=desk.seq, by=SHOE, bared=event.face_up)
+        card = DealtCard(told=desk.seq)
+        if item.args.get("card"):
+            self._tell(card, item, desk)
         if desk.devices.mode == "shoe":
             now.by_hand = True
             now.entered_by_hand.append(card)
@@ -62,14 +64,14 @@ class Dealing(Chips):
         self._lay(card, desk)
 
     def _tell(self, card: DealtCard, act: Act, desk: Desk) -> None:
-        """The dealer says what an open card is."""
-        hidden = self._read_of_hidden(self._keyed(act))
-        if hidden is not None:
-            hidden.face, hidden.told, hidden.read = None, 0, False
-            self._irregular(
-                "FC-19", "the shoe had read that face of a card that lies face down: unread now", desk
-            )
-        card.face, card.told, card.read = self._see(self._read(act)), desk.seq, False
+        """People say what an open card is."""
+        face = FaceDownCard(self._keyed(act))
+        if face.turn().index in self._now.faces_seen and card.face != face:
+            self._now.misread = True
+            text = "the shoe read that face of a hidden card, too: that one is keyed when it is turned"
+            self._irregular("FC-19", text, desk)
+        self._forget_face(card)
+        card.face, card.told, card.by = self._see(face), desk.seq, act.role
 
     def _lay(self, card: DealtCard, desk: Desk) -> None:
         """On the hand that it is due to."""
@@ -94,7 +96,7 @@ class Dealing(Chips):
             return False  # asked of every card: most are not the last
         unread = sum([hand.unread() is not None for hand in now.live])
         if isinstance(item, Act) and item.name == "correct-deal":
-            coming, faces = len(now.due), [card.face for card in now.held]
+            coming, faces = len(now.due), [self._believed(card) for card in now.held]
             return not unread and len(faces) >= coming and not self._some_up_unread(faces)
         if now.error:
             return False
@@ -120,9 +122,17 @@ class Dealing(Chips):
 
     def begin_street(self, item: GameInput, desk: Desk) -> None:
         """One more card each, from the hand that had the right to speak first, if it is still in."""
+        self._now.number += 1
+        self.due_anew(item, desk)
+
+    def street_not_begun(self, item: GameInput, desk: Desk) -> bool:
+        """No card of this street is dealt: where it begins follows the cards as they are told now."""
+        now = self._now
+        return now.number > 1 and len(now.due) == len(now.live)
+
+    def due_anew(self, item: GameInput, desk: Desk) -> None:
         now = self._now
         first = self._speaking_order()[0]
-        now.number += 1
         now.due = [first, *(hand.seat for hand in now.from_right_of(first))]
 
     # --- by hand ----------------------------------------------------------------------------------
@@ -188,8 +198,8 @@ class Dealing(Chips):
     def lay_aside(self, item: GameInput, desk: Desk) -> None:
         """No card is dealt any more: one that came out early is due to nobody."""
         now = self._now
-        if now.held:
-            now.held, now.error = [], ""
+        held, now.held, now.error = now.held, [], ""
+        for _ in held:
             self._irregular("FC-19", "a card that came out early is due to nobody: lay it aside", desk)
 
     def may_enter_by_hand(self, act: Act, desk: Desk) -> None:
@@ -212,7 +222,7 @@ class Dealing(Chips):
         assert isinstance(event, CardDrawn)
         self._now.by_hand = self._now.by_hand and bool(self._now.entered_by_hand)
         if card.face is None:
-            card.face, card.told, card.read = self._heard(event, desk), desk.seq, True
+            card.face, card.told, card.by = self._heard(event, desk), desk.seq, SHOE
         elif event.foreign or event.face not in (None, card.face):
             desk.latch(
                 "other-face", "the shoe read another card than was keyed", "clear-fault, or wrong-deck"
@@ -235,6 +245,8 @@ class Dealing(Chips):
         now, told = self._now, []
         while now.held and now.due:
             card, seat = now.held.pop(0), now.due[0]
+            if len(now.hands[seat].cards) != HOLE:
+                card.face = self._believed(card)
             self._lay(card, desk)
             told.append(views.moved(card, seat))
         now.error = now.error if now.held else ""

@@ -7,7 +7,7 @@ from typing import Final
 
 from daemon.games.desk import Act, Desk, Devices, Fault, GameInput, Refused, Timer
 from daemon.games.five_card.programme import programme
-from daemon.games.five_card.round import STACKS, DealtCard, Deck, Hand, Irregularity, Round, Seat
+from daemon.games.five_card.round import SHOE, STACKS, DealtCard, Deck, Hand, Irregularity, Round, Seat
 from daemon.games.five_card.rows import ENDING, TURNS, Phase
 from daemon.games.five_card.rules import DECISION, FORTY, RULES_ID, FiveCardRules, of_the_forty, rules_from
 from daemon.games.five_card.speaking import speaking_order
@@ -136,25 +136,35 @@ class Memory(InForce[FiveCardRules]):
             raise Refused("that card is none of the forty", "FC-01", "look again; or wrong-deck")
         return card
 
-    def _keyed_new(self, act: Act, instead: DealtCard | None = None) -> Card:
-        """The card that was keyed, perhaps ``instead`` of what is known of one.
+    def _keyed_new(self, act: Act, instead: DealtCard | None = None) -> None:
+        """The card that was keyed can be a new one, or ``instead`` of what is known of one. Raises Refused.
 
         Where the shoe read that face of a card that lies face down, a supervisor says which of the two
         was misread: the open one is what people see.
         """
-        card = self._keyed(act)
-        known = instead is not None and instead.face is not None and instead.face.turn() is card
-        misread = act.role == "supervisor" and self._read_of_hidden(card) is not None
-        if card.index in self._now.faces_seen and not known and not misread:
+        face = FaceDownCard(self._keyed(act))
+        if face.turn().index not in self._now.faces_seen or (instead is not None and instead.face == face):
+            return
+        if act.role != "supervisor" or self._seen_by_people(face, instead):
             raise Refused("that card is on the table already", "FC-01", "look again; or wrong-deck")
-        return card
 
-    def _read_of_hidden(self, card: Card) -> DealtCard | None:
-        """The card that lies face down and that the shoe read as this one."""
-        for each in self._now.out:
-            if each.read and each.open is None and each.face is not None and each.face.turn() is card:
-                return each
-        return None
+    def _seen_by_people(self, face: FaceDownCard, but: DealtCard | None) -> bool:
+        """Another card than ``but`` lies open with this face, or somebody keyed it so."""
+        others = [card for card in self._now.out if card.face == face and card is not but]
+        return any(card.open is not None or card.by != SHOE for card in others)
+
+    def _believed(self, card: DealtCard) -> FaceDownCard | None:
+        """The face that is known of a card. What the shoe read of a hidden one counts for nothing while
+        people see that face elsewhere."""
+        if not self._now.misread or card.face is None or card.by != SHOE:
+            return card.face
+        return None if self._seen_by_people(card.face, card) else card.face
+
+    def _forget_face(self, card: DealtCard) -> None:
+        """This card is another one. Its face may still be that of a hidden one, as the shoe read it."""
+        now, face = self._now, card.face
+        if face is not None and not any(each.face == face and each is not card for each in now.out):
+            now.faces_seen.discard(face.turn().index)
 
     def _read(self, item: GameInput) -> FaceDownCard | None:
         """The face that an input tells, if it can be believed."""
@@ -204,4 +214,8 @@ class Memory(InForce[FiveCardRules]):
 
 def confirmed(act: Act) -> str:
     """The text of an act, and who gave it."""
-    return f"{act.text('text')[:200]} (confirmed by {act.by[:64] or act.role[:64] or 'the dealer'})"
+    return f"{act.text('text')[:200]} {by_whom(act)}"
+
+
+def by_whom(act: Act) -> str:
+    return f"(confirmed by {act.by[:64] or act.role[:64] or 'the dealer'})"

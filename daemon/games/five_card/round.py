@@ -10,6 +10,7 @@ from daemon.games.five_card.rules import HAND, SEATS
 from daemon.games.pots import Share
 from drivers.cards import Card, FaceDownCard
 
+SHOE: Final = "shoe"
 HOLE = 1  # the place of the hole card in a hand: the second that is dealt (FC-10)
 STACKS: Final = tuple(f"stack.{seat}" for seat in range(SEATS.stop))  # the accounts, by seat
 
@@ -45,7 +46,7 @@ class DealtCard:
     turned: int = 0  # the record that turned it at the showdown (FC-14)
     laid: int = 0  # the seat that it fell to, where that was keyed
     told: int = 0  # the record that told its face
-    read: bool = False  # the shoe told it
+    by: str = ""  # who told it: "shoe", or the role of a person
     bared: bool = False  # it lay face up in the shoe (FC-18)
 
     @property
@@ -163,6 +164,7 @@ class Round:
     # What went on.
     by_hand: bool = False  # the dealer goes on by hand entry while the shoe is lost
     entered_by_hand: list[DealtCard] = field(default_factory=list)  # which the shoe has not told
+    misread: bool = False  # people saw a face that the shoe has read of a hidden card
     faces_seen: set[int] = field(default_factory=set)
     actions: list[Action] = field(default_factory=list)
     irregularities: list[Irregularity] = field(default_factory=list)

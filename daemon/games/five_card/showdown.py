@@ -27,10 +27,10 @@ class Showdown(Betting):
         self.deck_in_doubt(act, desk)
         if seat != now.queue[0]:
             raise Refused(f"seat {now.queue[0]} turns its hole card now", "FC-14")
-        hole = now.hands[seat].cards[1]
-        if hole.face is None:
+        known = self._believed(now.hands[seat].cards[1])
+        if known is None:
             self._keyed_new(act)
-        elif act.args.get("card") and self._keyed(act) is not hole.face.turn():
+        elif act.args.get("card") and self._keyed(act) is not known.turn():
             raise Refused("the shoe read another hole card", "FC-14", "show the true card; or wrong-deck")
 
     def last_to_turn(self, act: Act, desk: Desk) -> bool:
@@ -38,7 +38,7 @@ class Showdown(Betting):
 
     def reveal(self, act: Act, desk: Desk) -> None:
         hole = self._now.hands[self._now.queue.pop(0)].cards[1]
-        if hole.face is None:
+        if self._believed(hole) is None:
             self._tell(hole, act, desk)
         hole.turned = desk.seq
 

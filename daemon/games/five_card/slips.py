@@ -6,7 +6,8 @@ Bets are not: a bet is verified before it is in the pot, and then nobody takes i
 from __future__ import annotations
 
 from daemon.games.desk import Act, Desk, Refused
-from daemon.games.five_card.round import Hand
+from daemon.games.five_card.memory import by_whom
+from daemon.games.five_card.round import SHOE, Hand
 from daemon.games.five_card.showdown import Showdown
 
 _CLAUSE = "FC-19"
@@ -22,9 +23,13 @@ class Slips(Showdown):
         card = hand.cards[at]
         if act.number("seat") != hand.seat:
             raise Refused(f"record {act.replaces} told a card of seat {hand.seat}", _CLAUSE)
+        if card.face is None:
+            raise Refused("nobody has read that card", _CLAUSE, f"card seat={hand.seat} card=")
         if act.role != "supervisor":
-            if card.read:
+            if card.by == SHOE:
                 raise Refused("the shoe read that card", _CLAUSE, "a supervisor keys it again")
+            if card.by == "supervisor":
+                raise Refused("a supervisor told that card", _CLAUSE, "a supervisor keys it again")
             if card.up and self._spoken_upon(at):
                 raise Refused("somebody has spoken upon that card", _CLAUSE, "a supervisor keys it again")
         self._keyed_new(act, instead=card)
@@ -53,10 +58,8 @@ class Slips(Showdown):
         """What was dealt, what it should have been, who confirmed (FC-19)."""
         hand, at = self._told_by(act)
         card = hand.cards[at]
-        was, new = card.open, self._keyed(act)
-        if card.face is not None:
-            self._now.faces_seen.discard(card.face.turn().index)
+        was = card.open
         self._tell(card, act, desk)
         card.turned = card.turned and desk.seq
         what = f"record {act.replaces}, a card of seat {hand.seat}, was keyed again"
-        self._irregular(_CLAUSE, f"{what}: {was or 'unread'} is {new}", desk)
+        self._irregular(_CLAUSE, f"{what}: {was} is {card.open} {by_whom(act)}", desk)

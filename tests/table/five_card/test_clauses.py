@@ -799,7 +799,7 @@ def test_fc14_a_hole_card_that_the_shoe_read_wrong_is_put_right_once_it_is_turne
     assert again(floor, "reveal", record, seat=3, card="6H") == "FC-19 the shoe read that card"
     outcome = floor.take(Act("reveal", {"seat": 3, "card": "6H"}, role="supervisor", replaces=record))
     assert outcome.refusal is None
-    assert again(floor, "reveal", floor.seq, seat=3, card="6C") == ""  # people told it now
+    assert floor.game.round.hands[3].cards[1].open == parse_card("6H")
 
 
 def doubled(where: str) -> Floor:
@@ -831,6 +831,104 @@ def test_fc19_a_face_that_the_shoe_read_of_a_hidden_card_is_keyed_by_a_superviso
     floor.do("reveal", seat=2) if where == "burn" else floor.do("reveal", seat=2, card="6H")
     floor.do("reveal", seat=1)
     assert floor.settle()["outcome"] == "settled"
+
+
+def by_supervisor(floor: Floor, name: str, record: int, **args: object) -> None:
+    outcome = floor.take(Act(name, args, by="Ines", role="supervisor", replaces=record))  # type: ignore[arg-type]
+    assert outcome.refusal is None, outcome.refusal
+
+
+def at_hand(floor: Floor) -> Floor:
+    """The shoe is lost: the dealer goes on by hand."""
+    floor.link("shoe", False)
+    floor.do("hand-entry")
+    return floor
+
+
+def read_of_a_hole(card: str) -> Floor:
+    """Two hands after the first betting round; the shoe read this card of seat 1's hole card."""
+    floor = Floor(mode="shoe")
+    floor.start(1, 2)
+    floor.first_deal({1: f"AS {card}", 2: "KS 5C"})
+    floor.bet_and_call(100)
+    return floor
+
+
+def test_fc19_a_hidden_card_with_an_open_card_s_face_is_keyed_when_it_is_turned() -> None:
+    floor = at_hand(read_of_a_hole("10S"))
+    floor.do("card", seat=1, card="9S")
+    assert floor.refused("card", seat=2, card="10S") == "FC-01 that card is on the table already"
+    floor.do("card", role="supervisor", seat=2, card="10S")
+    assert "of a hidden card, too" in floor.notes[-1].detail
+    for cards in ({2: "8H", 1: "8D"}, {2: "9H", 1: "9D"}):
+        floor.check_round()
+        for seat in floor.game.round.due[:]:  # type: ignore[union-attr]
+            floor.do("card", seat=seat, card=cards[seat])
+    floor.check_round()
+    floor.do("reveal", seat=floor.turn)  # the shoe read that hole card, and it is believed
+    assert floor.turn == 1
+    assert "card= is missing" in floor.refused("reveal", seat=1)
+    assert floor.refused("reveal", seat=1, card="10S") == "FC-01 that card is on the table already"
+    floor.do("reveal", seat=1, card="10H")
+    faces = [face for seat in floor.settle()["seats"] for face in seat["cards"]]
+    assert len(set(faces)) == len(faces) == 10
+
+
+def test_fc19_a_slip_of_a_supervisor_costs_no_reading() -> None:
+    floor = read_of_a_hole("10S")
+    door = floor.game.round.hands[2].cards[0].told  # type: ignore[union-attr]
+    by_supervisor(floor, "card", door, seat=2, card="10S")
+    by_supervisor(floor, "card", floor.seq, seat=2, card="KS")
+    assert floor.refused("card", seat=2, card="10S").startswith("FC-19 ")
+    for card in ("9S", "8S", "9D", "8D", "9H", "8H"):
+        floor.card(card)
+        floor.check_round()
+    while floor.phase == "showdown":
+        floor.do("reveal", seat=floor.turn)
+    assert [seat["cards"][1] for seat in floor.settle()["seats"]] == ["10S", "5C"]
+
+
+def test_fc19_the_dealer_does_not_overrule_a_supervisor() -> None:
+    floor = second_round("shoe")
+    by_supervisor(floor, "card", floor.seq, seat=3, card="JH")
+    assert floor.notes[-1].detail.endswith("8S is JH (confirmed by Ines)")
+    assert again(floor, "card", floor.seq, seat=3, card="8H") == "FC-19 a supervisor told that card"
+
+
+def test_fc10_a_street_begins_where_the_card_that_was_keyed_again_says() -> None:
+    floor = run_out()
+    floor.card("10S")
+    floor.card("9S")
+    assert floor.next_seat() == 1  # the next street, for nobody bets any more
+    assert again(floor, "card", floor.seq, seat=2, card="QS") == ""
+    assert floor.next_seat() == 2
+    floor.card("8S")
+    assert again(floor, "card", floor.seq, seat=2, card="8H") == ""
+    assert floor.next_seat() == 1  # this one has begun
+
+
+def test_fc19_a_card_that_nobody_read_is_keyed_and_not_keyed_again() -> None:
+    floor = opened("shoe")
+    floor.bet_and_call(100)
+    floor.card("10S")
+    floor.tell("shoe", CardDrawn(None))
+    unread = floor.seq
+    floor.card("8S")
+    told = again(floor, "card", unread, seat=2, card="9S")
+    assert told == "FC-19 nobody has read that card"
+    floor.do("card", seat=2, card="9S")
+    assert floor.phase == "speaking"
+
+
+def test_fc19_each_card_that_came_early_is_laid_aside() -> None:
+    floor = opened("shoe")
+    for card in ("JS", "JD"):
+        floor.tell("shoe", CardDrawn(FaceDownCard(parse_card(card))))
+    floor.do("fold", seat=1)
+    floor.do("fold", seat=2)
+    assert floor.phase == "settling"
+    aside = [each for each in floor.settle()["irregularities"] if "due to nobody" in each["detail"]]
+    assert len(aside) == 2
 
 
 def test_fc19_a_correction_that_moves_no_card_says_so() -> None:
