@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from daemon.games.desk import Act, TimeUp
 from daemon.games.five_card import FiveCard, FiveCardRules
-from daemon.games.five_card.round import HOLE, Round
+from daemon.games.five_card.round import HOLE, SHOE, DealtCard, Round
 from daemon.games.five_card.rows import ACTS
 from daemon.games.five_card.rules import FORTY
 from daemon.games.five_card.speaking import speaking_order
@@ -180,8 +180,10 @@ class Walker:
 
     def _check_cards(self, now: Round) -> None:
         self._check_remembered(now)
-        faces = [card.face.turn() for card in now.out if card.face]
-        assert len(faces) == len(set(faces)), "a face twice on the table"
+        by_people = [card.open or card.face.turn() for card in now.out if card.face and _seen(card)]
+        by_shoe = [card.face.turn() for card in now.out if card.face and not _seen(card)]
+        for faces in (by_people, by_shoe) if now.misread else (by_people + by_shoe,):
+            assert len(faces) == len(set(faces)), "a face twice on the table"
         sizes = {len(hand.cards) for hand in now.live}
         if self.phase in TURNS:
             assert sizes == {now.number + 1}
@@ -383,7 +385,9 @@ class Pit(Walker):
         while self.phase == "showdown" and self.turn is not None:
             now, seat = self.game.round, self.turn
             assert now is not None
-            known = now.hands[seat].cards[HOLE].face
+            hole = now.hands[seat].cards[HOLE]
+            elsewhere = any(_seen(each) and each.face == hole.face for each in now.out if each is not hole)
+            known = None if elsewhere else hole.face
             self.act("reveal", seat=seat, card=known.turn().text if known else self._next(dice).text)
             if dice.random() < 0.1:
                 self.slip(dice)
@@ -461,7 +465,9 @@ class Pit(Walker):
         hands = now.hands.values() if now else ()
         told = [(hand.seat, card.turned or card.told) for hand in hands for card in hand.cards if card.told]
         seat, record = dice.choice(told) if told and dice.random() < 0.9 else (1, dice.randint(1, self.seq))
-        face = dice.choice(FORTY) if dice.random() < 0.2 else self._next(dice)
+        hidden = [card.face.turn() for card in now.out if card.face and not _seen(card)] if now else []
+        others = hidden if hidden and dice.random() < 0.5 else FORTY
+        face = dice.choice(others) if dice.random() < 0.3 else self._next(dice)
         name = "reveal" if self.phase in ("showdown", "settling") and dice.random() < 0.7 else "card"
         role = dice.choice(("dealer", "dealer", "supervisor"))
         self.take(Act(name, {"seat": seat, "card": face.text}, role=role, replaces=record))
@@ -507,3 +513,8 @@ class Pit(Walker):
             "code": "duplicate-card",
         }
         return fits[name] if dice.random() < 0.7 else dice.choice(WRONG)
+
+
+def _seen(card: DealtCard) -> bool:
+    """People see this face, or keyed it; else only the shoe has read it."""
+    return card.open is not None or card.by != SHOE
