@@ -68,7 +68,7 @@ class Table:
         self.until("the sign", opened)
 
     def rest(self) -> None:
-        """Whatever was going on, there is no round, no fault, nothing to pay, and the shuffler deals."""
+        """Whatever was going on, there is no round, no fault, nothing to pay; the shuffler is to shuffle."""
         status = self.until(
             "the first packet", lambda now: now["state"] != "betting" or not now["betting_closed"]
         )
@@ -84,8 +84,9 @@ class Table:
         for award in status["pending_awards"]:
             if not award["confirmed"]:
                 self.act("confirm-award", box=award["box"])
-        if status["mode"] != "shuffler":
-            self.act("use-shuffler", id="shuffler")
+        if status["mode"] == "shuffler":
+            self.act("use-shoe")
+        self.act("use-shuffler", id="shuffler")  # the proof of a deck is forgotten with where it comes from
         self._tidy()
         self.until("the devices", lambda status: not self._cleared(status) and not status["not_ready"])
 
