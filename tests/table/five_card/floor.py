@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from daemon.games.desk import Act, Note, RoundClosed, TimeUp
 from daemon.games.five_card import FiveCard, FiveCardRules
-from daemon.games.five_card.round import HOLE
+from daemon.games.five_card.round import HOLE, Round
 from daemon.games.five_card.rules import FORTY
 from daemon.rig import BY_HAND, Device, Rig
 from daemon.table import FromDevice, LinkChanged, Outcome, Table
@@ -135,9 +135,14 @@ class Floor:
         taken = set(now.faces_seen) if now else set()
         return [c for c in FORTY if c.index not in taken and c.text not in self.hole.values()]
 
-    def next_seat(self) -> int:
+    @property
+    def now(self) -> Round:
+        """The round, which is open."""
         assert self.game.round is not None
-        return self.game.round.due[0]
+        return self.game.round
+
+    def next_seat(self) -> int:
+        return self.now.due[0]
 
     def card(self, text: str = "") -> None:
         """The next card of the deal; keyed as it would be where it is dealt by hand."""
@@ -252,3 +257,30 @@ class Floor:
     @property
     def pot(self) -> int:
         return self.table.balances["pot"]
+
+
+# --- tables in the middle of a round ----------------------------------------------------------------------
+
+
+def opened(mode: str = BY_HAND, **changes: Any) -> Floor:
+    """Three hands are dealt; nobody has spoken. Seat 1 holds the highest door."""
+    floor = Floor(rules(**changes), mode)
+    floor.start(1, 2, 3)
+    floor.first_deal({1: "AS 5D", 2: "KS 5C", 3: "QS 5H"})
+    return floor
+
+
+def second_round(mode: str = BY_HAND, **changes: Any) -> Floor:
+    """In the second betting round seat 1 speaks first, then 2, then 3."""
+    floor = opened(mode, **changes)
+    floor.bet_and_call(100)
+    floor.street({1: "10S", 2: "9S", 3: "8S"})
+    return floor
+
+
+def at_showdown(mode: str) -> Floor:
+    floor = Floor(mode=mode)
+    floor.start(1, 2, 3)
+    floor.to_fourth({1: "AS 5D 10S 7D 6D", 2: "KS 5C 9S 8D JD", 3: "QS 5H 8S 9D 7C"})
+    floor.check_round()
+    return floor

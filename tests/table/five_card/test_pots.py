@@ -131,7 +131,6 @@ STREETS = (
     Street(False, (False,) * 4, 0, False, Opening.POSITION, PARTS, None),
     Street(False, (False,), 0, False, Opening.POSITION, PARTS, None),
 )
-TOLD = (Automation.HOLE_DEALING,)
 
 
 def played(stacks: list[int], hands: list[str], dice: Random) -> tuple[list[int], list[int], list[int]]:
