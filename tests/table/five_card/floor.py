@@ -136,13 +136,13 @@ class Floor:
         return [c for c in FORTY if c.index not in taken and c.text not in self.hole.values()]
 
     @property
-    def now(self) -> Round:
+    def round(self) -> Round:
         """The round, which is open."""
         assert self.game.round is not None
         return self.game.round
 
     def next_seat(self) -> int:
-        return self.now.due[0]
+        return self.round.due[0]
 
     def card(self, text: str = "") -> None:
         """The next card of the deal; keyed as it would be where it is dealt by hand."""

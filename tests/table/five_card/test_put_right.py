@@ -23,7 +23,7 @@ def test_fc19_nobody_speaks_before_a_wrong_deal_is_put_right() -> None:
     assert "missing" in floor.refused("correct-deal")
     floor.take(Act("correct-deal", {"text": "one place too far"}, by="Ines", role="dealer"))
     assert (floor.phase, floor.turn) == ("speaking", 1)
-    now = floor.now
+    now = floor.round
     assert [now.hands[seat].cards[-1].open.text for seat in (1, 2, 3)] == ["10S", "9S", "8S"]
     assert "confirmed by Ines" in floor.notes[-1].detail
 
@@ -36,7 +36,7 @@ def test_fc19_a_card_that_comes_too_early_goes_to_who_is_due_next() -> None:
     floor.check_round()
     floor.draw(parse_card("6S"))
     floor.do("correct-deal", text="dealt before the betting was over")
-    now = floor.now
+    now = floor.round
     assert [now.hands[seat].cards[-1].open.text for seat in (1, 2)] == ["7S", "6S"]
     floor.card("6D")
     assert floor.phase == "speaking"
@@ -67,7 +67,7 @@ def test_fc19_the_shoe_knows_the_order_and_the_layout_is_put_right() -> None:
     floor.bet_and_call(100)
     floor.street({1: "10S", 2: "9S"})  # the dealer laid them at 2 and 3
     floor.do("correct-deal", text="10S at seat 2, 9S at seat 3")
-    now = floor.now
+    now = floor.round
     assert [now.hands[seat].up()[-1].text for seat in (1, 2)] == ["10S", "9S"]
     assert floor.next_seat() == 3
     assert floor.closed == []
@@ -109,7 +109,7 @@ def test_fc14_a_hole_card_that_was_keyed_wrong_is_keyed_again_before_the_settlem
     floor = at_showdown(BY_HAND)
     floor.do("reveal", seat=3, card="5H")
     assert again(floor, "reveal", floor.seq, seat=3, card="6H") == ""
-    assert floor.now.hands[3].cards[1].open == parse_card("6H")
+    assert floor.round.hands[3].cards[1].open == parse_card("6H")
     floor.do("reveal", seat=1, card="5H")  # the first one is free again
 
 
@@ -160,7 +160,7 @@ def test_fc19_on_a_run_out_nobody_has_spoken_upon_any_later_card() -> None:
     assert again(floor, "card", told["QD"], seat=2, card="QH") == ""
     assert again(floor, "card", told["10S"], seat=1, card="10H") == ""
     assert "10S is 10H" in floor.notes[-1].detail
-    doors = floor.now.hands[1].cards[0].told
+    doors = floor.round.hands[1].cards[0].told
     assert again(floor, "card", doors, seat=1, card="AH").startswith("FC-19 somebody has spoken")
     floor.show()
     floor.do("settle")
@@ -202,13 +202,13 @@ def test_fc19_what_the_shoe_read_is_a_supervisor_s_to_put_right() -> None:
 
 def test_fc14_a_hole_card_that_the_shoe_read_wrong_is_put_right_once_it_is_turned() -> None:
     floor = at_showdown("shoe")
-    drawn = floor.now.hands[3].cards[1].told
+    drawn = floor.round.hands[3].cards[1].told
     assert again(floor, "reveal", drawn, seat=3, card="6H").startswith("FC-19 ")  # it lies face down
     floor.do("reveal", seat=3)
     record = floor.seq
     assert again(floor, "reveal", record, seat=3, card="6H") == "FC-19 the shoe read that card"
     assert again(floor, "reveal", record, "supervisor", seat=3, card="6H") == ""
-    assert floor.now.hands[3].cards[1].open == parse_card("6H")
+    assert floor.round.hands[3].cards[1].open == parse_card("6H")
 
 
 def doubled(where: str) -> Floor:
@@ -268,7 +268,7 @@ def test_fc19_a_hidden_card_with_an_open_card_s_face_is_keyed_when_it_is_turned(
     assert "of a hidden card, too" in floor.notes[-1].detail
     for cards in ({2: "8H", 1: "8D"}, {2: "9H", 1: "9D"}):
         floor.check_round()
-        for seat in floor.now.due[:]:
+        for seat in floor.round.due[:]:
             floor.do("card", seat=seat, card=cards[seat])
     floor.check_round()
     floor.do("reveal", seat=floor.turn)  # the shoe read that hole card, and it is believed
@@ -282,7 +282,7 @@ def test_fc19_a_hidden_card_with_an_open_card_s_face_is_keyed_when_it_is_turned(
 
 def test_fc19_a_slip_of_a_supervisor_costs_no_reading() -> None:
     floor = read_of_a_hole("10S")
-    door = floor.now.hands[2].cards[0].told
+    door = floor.round.hands[2].cards[0].told
     assert again(floor, "card", door, "supervisor", seat=2, card="10S") == ""
     assert again(floor, "card", floor.seq, "supervisor", seat=2, card="KS") == ""
     assert floor.refused("card", seat=2, card="10S").startswith("FC-19 ")
