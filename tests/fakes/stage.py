@@ -75,7 +75,11 @@ class Wire:
             raise LinkError(Cause.ABSENT, "not plugged in")
         self.on_bytes = on_bytes
 
-    def write(self, data: bytes) -> None: ...
+    @property
+    def place(self) -> str:
+        return self.describe()
+
+    def write(self, data: bytes, wake: int = 0) -> None: ...
 
     def close(self) -> None: ...
 

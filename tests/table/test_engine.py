@@ -45,6 +45,7 @@ class Coin:
 
     name = "coin"
     rules_id = "toy"
+    shuffle_clause = "TOY-3"
     state: Side
     round_id = None
     cards_out = False
