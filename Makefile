@@ -10,6 +10,9 @@ venv := .venv/bin/python
 apart := --ignore=tests/perf --ignore=tests/browser
 browser := $(venv) -m pytest -n 2 --dist loadfile tests/browser -m "not slow"
 
+# Without these files each of some hundred processes that the tests start would compile the sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What is measured beside us; nothing else needs it.
 peers := .venv/bin/python -c "import numpy, phevaluator" 2>/dev/null \
 	|| .venv/bin/python -m pip install -qq --no-build-isolation -e ".[perf]"

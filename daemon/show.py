@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from daemon import terminal
-from daemon.games.caribbean.programme import money
+from daemon.games.money import money
 from daemon.house import House
 from daemon.terminal import Shape
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from daemon.demo.staff import Json
-from daemon.games.caribbean.programme import money
+from daemon.games.money import money
 
 POOL_MOVES: Final = ("contributed", "awarded_from_pool")
 

@@ -16,7 +16,7 @@ from daemon.demo.report import Report
 from daemon.demo.scene import Scene
 from daemon.demo.staff import Json
 from daemon.games.caribbean.deal import HAND
-from daemon.games.caribbean.programme import money
+from daemon.games.money import money
 from daemon.games.caribbean.rules import BOXES
 from daemon.visible import visible
 

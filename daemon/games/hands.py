@@ -8,10 +8,10 @@ last tie::
 
 so a category has the same place in every order, and :func:`category_of` finds it there.
 
-The work is done when the module is imported. Each card has one weight, a number in three
-fields; the sum of five weights tells in one addition which cards are held, how many of each
-rank, and how many of each suit. The second field is the key of a table of all ways to hold five
-ranks: 6,175 of the thirteen, 1,992 of the ten that 104/85/M plays with.
+The work is done once. Each card has one weight, a number in three fields; the sum of five
+weights tells in one addition which cards are held, how many of each rank, and how many of each
+suit. The second field is the key of a table of all ways to hold five ranks, made when the first
+hand is ranked: 6,175 of the thirteen, 1,992 of the ten that 104/85/M plays with.
 """
 
 from __future__ import annotations
@@ -144,19 +144,33 @@ def _straights(lowest: int) -> dict[tuple[int, ...], int]:
     return tops | {(*range(lowest, lowest + 4), ACE): lowest + 3}
 
 
-def _rank_classes(lowest: int) -> dict[int, _RankClass]:
-    """The class of every five ranks from the ``lowest`` up, by the sum of their rank weights."""
-    straights = _straights(lowest)
-    return {
-        sum(map(_rank_weight, ranks)): (
-            _straight_class(straights[ranks]) if ranks in straights else _class_of_counts(ranks)
-        )
-        for ranks in combinations_with_replacement(range(lowest, ACE + 1), 5)
-        if ranks[0] != ranks[4]
-    }
+class _RankClasses(dict[int, _RankClass]):
+    """The class of every five ranks from the ``lowest`` up, by the sum of their rank weights.
+
+    Filled when first asked: most of what imports this module ranks no hand.
+    """
+
+    def __init__(self, lowest: int) -> None:
+        super().__init__()
+        self._lowest = lowest
+
+    def __missing__(self, weights: int) -> _RankClass:
+        if self:
+            raise KeyError(weights)
+        self.fill()
+        return self[weights]
+
+    def fill(self) -> None:
+        straights = _straights(self._lowest)
+        for ranks in combinations_with_replacement(range(self._lowest, ACE + 1), 5):
+            if ranks[0] != ranks[4]:
+                straight = straights.get(ranks)
+                self[sum(map(_rank_weight, ranks))] = (
+                    _straight_class(straight) if straight else _class_of_counts(ranks)
+                )
 
 
-_RANK_CLASSES: Final = _rank_classes(2)
+_RANK_CLASSES: Final = _RankClasses(2)
 
 
 def rank_61_2004(cards: Sequence[Card]) -> int:
@@ -191,7 +205,7 @@ def qualifies(cards: Sequence[Card]) -> bool:
 # --- 104/85/M: FC-05 ------------------------------------------------------------------------
 
 LOWEST_OF_FORTY: Final = 5
-_FORTY_CLASSES: Final = _rank_classes(LOWEST_OF_FORTY)
+_FORTY_CLASSES: Final = _RankClasses(LOWEST_OF_FORTY)
 
 
 def rank_104_85(cards: Sequence[Card]) -> int:
@@ -203,7 +217,8 @@ def rank_104_85(cards: Sequence[Card]) -> int:
     total = sum(map(_weight_of, cards))
     if len(cards) != 5 or (total & _CARDS_MASK).bit_count() != 5:
         raise ValueError("a hand is five different cards")
-    found = _FORTY_CLASSES.get(total >> _RANKS_AT & _RANKS_MASK)
-    if found is None:
-        raise ValueError("a card is none of the forty, 5 to ace")
+    try:
+        found = _FORTY_CLASSES[total >> _RANKS_AT & _RANKS_MASK]
+    except KeyError:
+        raise ValueError("a card is none of the forty, 5 to ace") from None
     return found.suited_order if total >> _SUITS_AT in _ONE_SUIT else found.order

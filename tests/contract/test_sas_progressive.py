@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.games.caribbean.programme import money
+from daemon.games.money import money
 from daemon.links import serial as serial_module
 from daemon.links import wakeup
 from daemon.links.base import Cause

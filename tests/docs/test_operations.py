@@ -30,11 +30,10 @@ def test_pieces_are_found() -> None:
     assert len(pieces()) >= 8
 
 
-@pytest.mark.parametrize("piece", pieces())
-def test_a_sentence_that_ends_a_start_has_its_row(piece: str) -> None:
+def test_a_sentence_that_ends_a_start_has_its_row() -> None:
     table = [" ".join(row) for row in rows("operations.md", "## It does not start")]
-    looked_for = [text for row in table for text in named(row) if text in piece or piece in text]
-    assert looked_for, piece
+    told = [text for row in table for text in named(row)]
+    assert [piece for piece in pieces() if not any(text in piece or piece in text for text in told)] == []
 
 
 def test_the_list_of_decisions_is_complete_and_numbered() -> None:
@@ -53,5 +52,5 @@ def test_a_decision_is_dated_and_short(path: Path) -> None:
     title, blank, dated, *_ = text.split("\n")
     assert re.fullmatch(r"# \d+\.? .+", title)
     assert blank == ""
-    assert re.match(r"(2026-11-30|30 November 2026)\b", dated)
+    assert re.match(r"(2026-\d\d-\d\d|\d+ [A-Z][a-z]+ 2026)\b", dated)
     assert len(text.split()) < 600
