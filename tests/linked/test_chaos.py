@@ -64,6 +64,7 @@ class Trouble:
         self.kills[what] += 1
 
 
+@pytest.mark.slow  # `make test-linked` runs it
 @pytest.mark.timeout(400)
 def test_a_few_tables_with_everything_failing_once(tmp_path: Path) -> None:
     """The same as below, small: each kind of failure at least once."""

@@ -47,6 +47,16 @@ def assert_whole(told: dict[str, Any]) -> None:
     assert told["rounds"] == told["settled"] + told["void"]
 
 
+def failed(directory: Path) -> tuple[int, str, str]:
+    """Exit code, the error in JSON and standard error of a demonstration that does not begin."""
+    with playing(directory, "--rounds", "1") as demo:
+        out, err = demo.process.communicate(timeout=30)
+    assert out.count("\n") == 1
+    answer = json.loads(out)
+    assert list(answer) == ["error"]
+    return demo.process.returncode, answer["error"], err
+
+
 def test_all_four_cases_in_six_rounds(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "6", "--irregularities", "--seed", "1") as demo:
         told = demo.result()
@@ -61,6 +71,7 @@ def test_all_four_cases_in_six_rounds(tmp_path: Path) -> None:
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.slow  # two kills of a five-card table are in test_demo_five_card.py
 def test_three_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "2") as demo:
         for round_id, state in ((1, "dealing"), (2, "deciding"), (3, "betting")):
@@ -73,6 +84,7 @@ def test_three_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: P
         assert verify(tmp_path / "journal.db")["rounds"] == 5
 
 
+@pytest.mark.slow  # tests/faults has the return of every device
 def test_a_sign_that_comes_back_shows_the_pool_and_play_goes_on(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "3") as demo:
         sign = ControlClient(tmp_path / "sign.control")
@@ -90,9 +102,14 @@ def test_a_sign_that_comes_back_shows_the_pool_and_play_goes_on(tmp_path: Path) 
     assert (told["rounds"], told["void"], told["restarts"]) == (5, 0, 0)
 
 
-def test_sigterm_ends_everything_and_the_journal_is_continued(tmp_path: Path) -> None:
+def test_a_second_one_is_refused_sigterm_ends_everything_and_the_journal_is_continued(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "4") as demo:
-        demo.until("the second round", lambda: demo.reached(2, "deciding"))
+        demo.until("the table to be there", lambda: bool(demo.status()))
+        code, error, err = failed(tmp_path)
+        assert code == 1
+        assert error == f"another demonstration plays in {tmp_path} (pid {demo.process.pid})"
+        assert err == f"feltd demo: {error}\n"
+        demo.until("the second round", lambda: demo.reached(2, "deciding"))  # the other one left it alone
         demo.process.terminate()
         _, err = demo.process.communicate(timeout=20)
         assert demo.process.returncode == 1
@@ -123,16 +140,6 @@ def test_what_cannot_be_played_is_said(
     assert sentence in capsys.readouterr().err
 
 
-def failed(directory: Path) -> tuple[int, str, str]:
-    """Exit code, the error in JSON and standard error of a demonstration that does not begin."""
-    with playing(directory, "--rounds", "1") as demo:
-        out, err = demo.process.communicate(timeout=30)
-    assert out.count("\n") == 1
-    answer = json.loads(out)
-    assert list(answer) == ["error"]
-    return demo.process.returncode, answer["error"], err
-
-
 def test_a_directory_that_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
@@ -148,18 +155,6 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     code, error, err = failed(path)
     assert (code, error) == (1, f"{path}: Not a directory")
     assert err == f"feltd demo: {error}\n"
-
-
-def test_a_second_demonstration_leaves_the_first_alone(tmp_path: Path) -> None:
-    with playing(tmp_path, "--rounds", "2", "--seed", "6") as demo:
-        demo.until("the table to be there", lambda: bool(demo.status()))
-        code, error, err = failed(tmp_path)
-        assert code == 1
-        assert error == f"another demonstration plays in {tmp_path} (pid {demo.process.pid})"
-        assert err == f"feltd demo: {error}\n"
-        told = demo.result()
-    assert_whole(told)
-    assert (told["rounds"], told["void"], told["irregularities"]) == (2, 0, {})
 
 
 def test_the_demonstration_has_the_rules_of_the_shipped_example(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_a_wrong_shuffler_for_a_moment_does_not_void_the_round(floor: Floor) -> 
     assert floor.client.round(1)["irregularities"] == []
 
 
+@pytest.mark.slow  # two starts and two swaps
 def test_without_a_serial_number_each_machine_is_heard_when_it_comes_back(floor: Floor) -> None:
     daemon = floor.daemon()
     floor.client.act("open-table")

@@ -548,7 +548,7 @@ def _profile(examples: int, steps: int) -> settings:
 
 
 def test_what_always_holds() -> None:
-    run_state_machine_as_test(Anything, settings=_profile(60, 30))
+    run_state_machine_as_test(Anything, settings=_profile(40, 30))
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ JSON_LIKE = st.recursive(
 
 
 @given(facts=st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), JSON_LIKE, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_e02_no_value_is_too_odd(facts: dict[str, object]) -> None:
     log = Log(sink())
     log("odd", **{name: value for name, value in facts.items() if name != "event"})

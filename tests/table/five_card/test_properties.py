@@ -47,7 +47,7 @@ def _run(examples: int, steps: int) -> None:
 
 @pytest.mark.timeout(600)
 def test_whatever_comes_in_whatever_order() -> None:
-    _run(examples=20, steps=15)
+    _run(examples=30, steps=15)
 
 
 @pytest.mark.slow
@@ -65,6 +65,7 @@ def evening(seed: int, steps: int) -> Counter[str]:
     return pit.seen
 
 
+@pytest.mark.slow  # it looks at the tests themselves
 @pytest.mark.timeout(600)
 def test_everything_is_really_reached() -> None:
     """Whole rounds, side pots, voids, every act both taken and refused, every state, every fault."""
