@@ -16,8 +16,8 @@ from daemon.demo.report import Report
 from daemon.demo.scene import Scene
 from daemon.demo.staff import Json
 from daemon.games.caribbean.deal import HAND
-from daemon.games.money import money
 from daemon.games.caribbean.rules import BOXES
+from daemon.games.money import money
 from daemon.visible import visible
 
 FRAME: Final = 0.1  # seconds between pictures
