@@ -33,7 +33,7 @@ run: .venv/ready ## a demonstration with simulated devices (ROUNDS=25)
 # ARGS chose none of its tests.
 test: .venv/ready ## all tests but the slow ones, the browser's at the end (ARGS= for pytest)
 	@failed=; \
-	$(venv) -m pytest -n 4 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS) || failed=1; \
+	$(venv) -m pytest -n 5 --dist worksteal $(apart) -m "not slow and not soak and not vm and not deb" $(ARGS) || failed=1; \
 	$(browser) $(ARGS) || test "$$?$(if $(ARGS),,none)" = 5 || failed=1; \
 	test -z "$$failed"
 
