@@ -40,7 +40,7 @@ test: .venv/ready ## all tests but the slow ones, the browser's at the end (ARGS
 test-browser: .venv/ready ## the console in a real browser alone
 	@$(browser) $(ARGS)
 
-slow: .venv/ready ## the tests that take minutes
+slow: .venv/ready ## the tests that take long
 	@$(venv) -m pytest -n 2 --dist worksteal $(apart) -m slow $(ARGS)
 
 test-linked: .venv/ready ## the linked pool at length: kill -9, failover, a thousand royals at once (a PostgreSQL server)
