@@ -10,7 +10,7 @@ venv := .venv/bin/python
 apart := --ignore=tests/perf --ignore=tests/browser
 browser := $(venv) -m pytest -n 2 --dist loadfile tests/browser -m "not slow"
 
-# Without these files each of some hundred processes that the tests start would compile the sources anew.
+# Where it is set, each of the hundreds of processes that the tests start would compile the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 # What is measured beside us; nothing else needs it.

@@ -24,13 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic_core import ErrorDetails
 
 from daemon import royal_option
-from daemon.games.caribbean.programme import fits, money, prize_pages
+from daemon.games.caribbean.programme import fits, prize_pages
 from daemon.games.caribbean.rules import CaribbeanRules, RoyalApproval
 from daemon.games.five_card.programme import ante_text, buy_in_page
 from daemon.games.five_card.rules import LEVELS, MOST_HANDS, FiveCardRules
 from daemon.games.jackpot import JackpotRules
 from daemon.games.linked import Terms
-from daemon.games.money import MAX_AMOUNT
+from daemon.games.money import MAX_AMOUNT, money
 from daemon.house import House
 from daemon.links.url import make_link
 from daemon.registry import ProtocolError, protocol

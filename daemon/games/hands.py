@@ -144,30 +144,32 @@ def _straights(lowest: int) -> dict[tuple[int, ...], int]:
     return tops | {(*range(lowest, lowest + 4), ACE): lowest + 3}
 
 
-class _RankClasses(dict[int, _RankClass]):
-    """The class of every five ranks from the ``lowest`` up, by the sum of their rank weights.
+def _rank_classes(lowest: int) -> dict[int, _RankClass]:
+    """The class of every five ranks from the ``lowest`` up, by the sum of their rank weights."""
+    straights = _straights(lowest)
+    return {
+        sum(map(_rank_weight, ranks)): (
+            _straight_class(straights[ranks]) if ranks in straights else _class_of_counts(ranks)
+        )
+        for ranks in combinations_with_replacement(range(lowest, ACE + 1), 5)
+        if ranks[0] != ranks[4]
+    }
 
-    Filled when first asked: most of what imports this module ranks no hand.
-    """
+
+class _RankClasses(dict[int, _RankClass]):
+    """Those classes, made when first asked: most of what imports this module ranks no hand."""
 
     def __init__(self, lowest: int) -> None:
         super().__init__()
         self._lowest = lowest
 
     def __missing__(self, weights: int) -> _RankClass:
-        if self:
+        if not self:
+            self.update(_rank_classes(self._lowest))  # all at once: another thread may ask, too
+        found = self.get(weights)
+        if found is None:
             raise KeyError(weights)
-        self.fill()
-        return self[weights]
-
-    def fill(self) -> None:
-        straights = _straights(self._lowest)
-        for ranks in combinations_with_replacement(range(self._lowest, ACE + 1), 5):
-            if ranks[0] != ranks[4]:
-                straight = straights.get(ranks)
-                self[sum(map(_rank_weight, ranks))] = (
-                    _straight_class(straight) if straight else _class_of_counts(ranks)
-                )
+        return found
 
 
 _RANK_CLASSES: Final = _RankClasses(2)

@@ -84,7 +84,7 @@ def test_three_kills_in_the_middle_of_rounds_lose_and_double_nothing(tmp_path: P
         assert verify(tmp_path / "journal.db")["rounds"] == 5
 
 
-@pytest.mark.slow  # tests/faults has the return of every device
+@pytest.mark.slow  # test_service.py and tests/browser have a sign that comes back
 def test_a_sign_that_comes_back_shows_the_pool_and_play_goes_on(tmp_path: Path) -> None:
     with playing(tmp_path, "--rounds", "5", "--seed", "3") as demo:
         sign = ControlClient(tmp_path / "sign.control")

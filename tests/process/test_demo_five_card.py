@@ -58,7 +58,7 @@ def test_irregularities_happen_and_an_open_round_is_abandoned(tmp_path: Path) ->
     assert verify(tmp_path / "journal.db")["rounds"] == left + 7  # the open one was voided
 
 
-@pytest.mark.slow  # tests/faults has the return of every device
+@pytest.mark.slow  # tests/browser has a shoe that comes back
 def test_a_shoe_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
     with playing(tmp_path, *GAME, "--rounds", "2", "--seed", "3") as demo:
         demo.until("a deal", lambda: demo.reached(1, "dealing"))

@@ -11,7 +11,7 @@ from typing import Final
 from daemon.games.caribbean.round import PendingAward
 from daemon.games.caribbean.rules import CaribbeanRules
 from daemon.games.hands import Category
-from daemon.games.money import money as money
+from daemon.games.money import money
 from drivers.base import Display
 
 NEUTRAL: Final = "JACKPOT"  # for an amount that is longer than the sign

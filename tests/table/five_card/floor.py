@@ -146,8 +146,7 @@ class Floor:
 
     def card(self, text: str = "") -> None:
         """The next card of the deal; keyed as it would be where it is dealt by hand."""
-        now, seat = self.game.round, self.next_seat()
-        assert now is not None
+        now, seat = self.round, self.next_seat()
         face = parse_card(text) if text else self.unseen()[0]
         if self.table.rig.mode == "shoe":
             self.draw(face)
